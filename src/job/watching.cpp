@@ -133,13 +133,13 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
   if (base_face() != nullptr) watching.is_for_other = base_face()->is_for_other;
   watching.report = [&] { report_state(j); };
   // All processes of a job have the same limit. The first that finds it exceeded stops the others, each says what
-  // its ranks do, and the judge says why. Called by the monitor.
+  // its ranks do, and the coordinator says why. Called by the monitor.
   bool time_is_up = false;
   const auto end_by_timeout = [&] {
     if (std::exchange(time_is_up, true)) return;
     report_state(j);
     std::string why;
-    if (ending == nullptr || ending->is_judge())
+    if (ending == nullptr || ending->is_coordinator())
       why = formatted("the job was ended after its timeout of {} s", j.how.timeout_s);
     failure.tell(why, timeout_status);
     j.workers->request_stop();
@@ -170,7 +170,7 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
       report_state(j, why + "\n");
   };
   std::atomic<bool> stops_by_timeout{false};
-  // The judge of a deadlock between processes wants to know where this one's ranks stand.
+  // The coordinator of a deadlock between processes wants to know where this one's ranks stand.
   std::atomic<bool> wants_stacks{false};
   watching.exit_status = [&] { return failure.status(); };
   deadlock_note deadlock;

@@ -43,7 +43,7 @@ termination::termination(network& between, scheduler& workers, actions what)
       workers_(workers),
       actions_(std::move(what)),
       dead_(static_cast<std::size_t>(between.process_count())),
-      witnesses_(static_cast<std::size_t>(between.process_count())),
+      participants_(static_cast<std::size_t>(between.process_count())),
       halted_workers_(between.ports().size()) {
   handler_ = between.core().register_handler(comm::completion(&termination::on_message, this));
   between.set_failure_handler(
@@ -53,7 +53,7 @@ termination::termination(network& between, scheduler& workers, actions what)
 
 // --- Messages ------------------------------------------------------------------------------------
 
-int termination::judge() const noexcept {
+int termination::coordinator() const noexcept {
   int first = 0;
   while (first + 1 < between_.process_count() && is_dead(first)) ++first;
   return first;
@@ -61,8 +61,8 @@ int termination::judge() const noexcept {
 
 template <class Is>
 bool termination::all(const Is& is) const {
-  for (std::size_t p = 0; p < witnesses_.size(); ++p)
-    if (!is_dead(static_cast<int>(p)) && !is(witnesses_[p])) return false;
+  for (std::size_t p = 0; p < participants_.size(); ++p)
+    if (!is_dead(static_cast<int>(p)) && !is(participants_[p])) return false;
   return true;
 }
 
@@ -95,7 +95,7 @@ void termination::send(int process, message what, std::uint64_t first, std::uint
   (void)comm::post(network::of(*worker::current()).device(), made);
 }
 
-// This process gets it last: handling it may end the round.
+// Sends to all living processes, to this one last: its handler may end the round.
 void termination::broadcast(message what, std::uint64_t first) {
   const std::string dead = what == message::stop ? dead_list() : std::string();
   for (int p = 0; p < between_.process_count(); ++p)
@@ -103,18 +103,18 @@ void termination::broadcast(message what, std::uint64_t first) {
   send(between_.process(), what, first);
 }
 
-// Sends a message with counts to the judge. Any worker sends it over its own device, and messages of different devices
-// overtake each other: the number tells the judge which is the last, since a process does not repeat itself.
+// Sends a message with counts to the coordinator. Any worker sends it over its own device, and messages of different
+// devices overtake each other. The number of the statement tells the coordinator which one is the newest.
 void termination::state(message what, const counts& now) {
-  send(judge(), what, now.sent, now.received, ++statement_, dead_list());
+  send(coordinator(), what, now.sent, now.received, ++statement_, dead_list());
 }
 
-// Sends a text to the judge, in pieces.
+// Sends a text to the coordinator, in pieces.
 void termination::send_text(message what, std::uint64_t first, std::string_view text) {
   do {
     const std::string_view piece = text.substr(0, text_piece_bytes);
     text.remove_prefix(piece.size());
-    send(judge(), what, first, 0, text.empty() ? 0 : 1, piece);
+    send(coordinator(), what, first, 0, text.empty() ? 0 : 1, piece);
   } while (!text.empty());
 }
 
@@ -137,11 +137,11 @@ void termination::on_message(void* self, const comm::event& happened) noexcept {
     me.handle(happened.process, happened);
 }
 
-// Verdicts come from the judge, or from a judge that has died since. A process that is not the judge as far as is known
-// here may be the judge by a death that this process has not heard of. Its stop is kept until that is known: for
-// any other verdict it needs a message of this process, which goes to the process that this one takes for the judge.
+// Decisions come from the coordinator, or from one that has died since. A process that this one does not take for the
+// coordinator may have become it by a death that is not known here yet. Its stop is kept until the death is known. No
+// other decision can come so early: each needs a message of this process first, sent to the one it takes for it.
 const char* termination::objection(int from, const comm::event& happened) const {
-  const witness& w = witnesses_[static_cast<std::size_t>(from)];
+  const participant& w = participants_[static_cast<std::size_t>(from)];
   const std::string_view text(reinterpret_cast<const char*>(happened.data), happened.size);
   if (text.size() > text_piece_bytes) return "it says more of the end of the job than goes at once";
   switch (static_cast<message>(happened.tag & kind_mask)) {
@@ -149,11 +149,12 @@ const char* termination::objection(int from, const comm::event& happened) const 
     case message::unwind:
     case message::confirm:
     case message::describe:
-      return from <= judge() ? nullptr : "it is a verdict of a process that is not the judge";
+      return from <= coordinator() ? nullptr
+                                   : "it is a decision of a process that is not the coordinator";
     case message::stop:
-      return from <= judge() || names_all_before(text, from)
+      return from <= coordinator() || names_all_before(text, from)
                  ? nullptr
-                 : "it is a verdict of a process that is not the judge";
+                 : "it is a decision of a process that is not the coordinator";
     case message::failure:
     case message::part:
       return std::max(w.failure.size(), w.part.size()) < text_bytes_max
@@ -170,7 +171,7 @@ const char* termination::objection(int from, const comm::event& happened) const 
 }
 
 void termination::handle(int from, const comm::event& happened) {
-  witness& w = witnesses_[static_cast<std::size_t>(from)];
+  participant& w = participants_[static_cast<std::size_t>(from)];
   const std::string_view text(reinterpret_cast<const char*>(happened.data),
                               happened.data == nullptr ? 0 : happened.size);
   const std::uint64_t round = happened.tag >> 8;
@@ -178,28 +179,28 @@ void termination::handle(int from, const comm::event& happened) {
   switch (static_cast<message>(happened.tag & kind_mask)) {
     case message::ended:
       w.ended = true;
-      if (!is_news(w, told, text, happened.user)) return judge_ends();
-      confirming_ = false;  // That was about other counts.
-      judge_ends();
-      return judge_quiet();
+      if (!is_news(w, told, text, happened.user)) return coordinate_end();
+      confirming_ = false;  // The round was about older counts.
+      coordinate_end();
+      return coordinate_quiet();
     case message::all_ended:
-      // What this process has told may be under way still, and the judge hears it no more.
-      if (!judged_ && told_failure_) say_why(told_failure_->first, told_failure_->second);
+      // A failure that this process has sent may still be under way: the coordinator will not read it any more.
+      if (!decided_ && told_failure_) say_why(told_failure_->first, told_failure_->second);
       if (!std::exchange(released_, true)) workers_.release();
       return;
     case message::failure:
       w.failure.append(text);
-      // It may not be the judge yet: whoever told it knows of a death that it does not.
+      // This process may not know yet that it is the coordinator: the sender knows of a death that this one does not.
       if (happened.user == 0)
         fail(std::exchange(w.failure, {}), static_cast<int>(happened.head[0]));
       return;
     case message::stop:
-      if (from <= judge()) return stop(static_cast<int>(happened.head[0]));
+      if (from <= coordinator()) return stop(static_cast<int>(happened.head[0]));
       w.early_stop = static_cast<int>(happened.head[0]);
       return;
     case message::halted:
       w.halted = true;
-      return judge_ends();
+      return coordinate_end();
     case message::unwind:
       may_unwind_.publish(true);
       return;
@@ -207,11 +208,11 @@ void termination::handle(int from, const comm::event& happened) {
       if (!is_news(w, told, text, happened.user)) return;
       w.quiet = true;
       confirming_ = false;
-      judge_ends();
-      return judge_quiet();
+      coordinate_end();
+      return coordinate_quiet();
     case message::confirm:
-      // It is dead, and another one asks; or the question has been overtaken by the next.
-      if (from != judge() || (from == asked_by_ && round < round_)) return;
+      // Passed over: a question of a coordinator that has died, or one that a newer question has overtaken.
+      if (from != coordinator() || (from == asked_by_ && round < round_)) return;
       asked_by_ = from;
       round_ = round;
       description_.reset();
@@ -220,18 +221,18 @@ void termination::handle(int from, const comm::event& happened) {
     case message::confirmed: {
       const bool same = w.quiet && w.told == told && w.dead == text;
       if (!is_news(w, told, text, happened.user)) return;
-      w.quiet = true;  // What says so may still be under way.
+      w.quiet = true;  // Its message `quiet` may still be under way.
       if (!same) {
         confirming_ = false;
-        return judge_quiet();
+        return coordinate_quiet();
       }
       if (round != round_ || !confirming_) return;
       w.confirmed = true;
-      return judge_confirmations();
+      return coordinate_confirmations();
     }
     case message::denied:
       if (!is_news(w, told, text, happened.user)) return;
-      w.quiet = false;  // It says so when it is quiet again.
+      w.quiet = false;  // The process sends `quiet` when it is so again.
       confirming_ = false;
       return;
     case message::describe:
@@ -242,12 +243,12 @@ void termination::handle(int from, const comm::event& happened) {
       if (!describing_ || round != round_) return;
       w.part.append(text);
       w.part_complete = happened.user == 0;
-      return judge_parts();
+      return coordinate_parts();
   }
 }
 
-// Takes what is told, unless something later has been heard of that process. Numbers may wrap.
-bool termination::is_news(witness& w, const counts& told, std::string_view dead,
+// Notes counts and dead of a statement. False: a newer one has come from that process before. Its numbers may wrap around.
+bool termination::is_news(participant& w, const counts& told, std::string_view dead,
                           std::uint32_t statement) {
   if (static_cast<std::int32_t>(statement - w.statement) <= 0) return false;
   w.statement = statement;
@@ -257,73 +258,73 @@ bool termination::is_news(witness& w, const counts& told, std::string_view dead,
 }
 
 void termination::stop(int exit_status) {
-  judged_ = true;
+  decided_ = true;
   stop_status_ = exit_status;
   actions_.stop(exit_status);
-  judge_ends();
+  coordinate_end();
 }
 
-// --- What the judge does -------------------------------------------------------------------------
+// --- What the coordinator does -------------------------------------------------------------------------
 
 void termination::say_why(const std::string& text, int exit_status) {
   if (!text.empty() && !std::exchange(said_why_, true)) actions_.tell(text, exit_status);
 }
 
-void termination::judge_failure(const std::string& text, int exit_status) {
-  if (std::exchange(judged_, true)) return;
+void termination::coordinate_failure(const std::string& text, int exit_status) {
+  if (std::exchange(decided_, true)) return;
   say_why(text, exit_status);
   stop_status_ = exit_status;
   broadcast(message::stop, static_cast<std::uint64_t>(exit_status));
 }
 
-void termination::judge_ends() {
-  if (!is_judge()) return;
-  if (!may_unwind_.hint() && all([](const witness& w) { return w.halted; }))
+void termination::coordinate_end() {
+  if (!is_coordinator()) return;
+  if (!may_unwind_.hint() && all([](const participant& w) { return w.halted; }))
     broadcast(message::unwind);
-  // A message that still comes is of a rank that did not wait for it: what it tells may matter. Whoever
-  // gets one says so when it is quiet again.
-  if (!released_ && all([](const witness& w) { return w.ended; }) &&
-      (judged_ || any_dead() || none_under_way()))
+  // All ranks have ended, but a message may be under way that no rank waited for. Its receiver has to get it: the sums
+  // differ until the receiver has said `ended` again, with its new counts.
+  if (!released_ && all([](const participant& w) { return w.ended; }) &&
+      (decided_ || any_dead() || none_under_way()))
     broadcast(message::all_ended);
 }
 
 bool termination::none_under_way() const {
   counts sum;
-  for (std::size_t p = 0; p < witnesses_.size(); ++p) {
+  for (std::size_t p = 0; p < participants_.size(); ++p) {
     if (is_dead(static_cast<int>(p))) continue;
-    sum.sent += witnesses_[p].told.sent;
-    sum.received += witnesses_[p].told.received;
+    sum.sent += participants_[p].told.sent;
+    sum.received += participants_[p].told.received;
   }
   return sum.sent == sum.received;
 }
 
-// First round: every process was quiet at some time, and no message was under way by these counts.
-// A second look at each, begun after all of that, must find the same: docs/protocols/processes.md.
-void termination::judge_quiet() {
-  if (!is_judge() || judged_ || confirming_ || describing_) return;
-  if (any_dead() && !actions_.survive_failures) return;  // All wait for the end.
+// Begins a second look when every process has said that it was quiet and the counts sum up to no message under way. Each
+// process, asked after all have said so, must find the same again: docs/protocols/processes.md.
+void termination::coordinate_quiet() {
+  if (!is_coordinator() || decided_ || confirming_ || describing_) return;
+  if (any_dead() && !actions_.survive_failures) return;  // The death ends the job.
   const std::string dead = dead_list();
   if (dead.size() >= dead_listed_max * sizeof(std::uint32_t)) return;
-  if (!all([&](const witness& w) { return w.quiet && w.dead == dead; })) return;
-  if (all([](const witness& w) { return w.ended; })) return;
+  if (!all([&](const participant& w) { return w.quiet && w.dead == dead; })) return;
+  if (all([](const participant& w) { return w.ended; })) return;
   if (!none_under_way()) return;
-  for (witness& w : witnesses_) w.confirmed = false;
+  for (participant& w : participants_) w.confirmed = false;
   confirming_ = true;
   ++round_;
   broadcast(message::confirm);
 }
 
-void termination::judge_confirmations() {
-  if (!all([](const witness& w) { return w.confirmed; })) return;
+void termination::coordinate_confirmations() {
+  if (!all([](const participant& w) { return w.confirmed; })) return;
   confirming_ = false;
   describing_ = true;
-  for (witness& w : witnesses_) w.part.clear(), w.part_complete = false;
+  for (participant& w : participants_) w.part.clear(), w.part_complete = false;
   broadcast(message::describe);
 }
 
 void termination::described(const std::string& further) {
   const std::lock_guard hold(lock_);
-  if (!description_) return;  // The judge has begun anew.
+  if (!description_) return;  // The coordinator has begun anew.
   *description_ += further;
   is_described_ = true;
   give_urgent();
@@ -334,17 +335,17 @@ void termination::send_description() {
     send_text(message::part, 0, *text);
 }
 
-void termination::judge_parts() {
-  if (!describing_ || !all([](const witness& w) { return w.part_complete; })) return;
+void termination::coordinate_parts() {
+  if (!describing_ || !all([](const participant& w) { return w.part_complete; })) return;
   describing_ = false;
   std::vector<std::string> parts;
   std::vector<int> dead;
-  for (std::size_t p = 0; p < witnesses_.size(); ++p)
+  for (std::size_t p = 0; p < participants_.size(); ++p)
     if (is_dead(static_cast<int>(p)))
       dead.push_back(static_cast<int>(p));
     else
-      parts.push_back(std::exchange(witnesses_[p].part, {}));
-  judge_failure(actions_.deadlock(parts, dead), 1);
+      parts.push_back(std::exchange(participants_[p].part, {}));
+  coordinate_failure(actions_.deadlock(parts, dead), 1);
 }
 
 // --- What every process does ---------------------------------------------------------------------
@@ -352,7 +353,8 @@ void termination::judge_parts() {
 termination::counts termination::count() noexcept {
   counts sum;
   const auto number = [](const std::atomic<std::uint64_t>& of) {
-    return of.load(std::memory_order_relaxed);  // Of workers that are parked, or have just been.
+    // Relaxed: the writers are parked, and the count of parked workers orders what they wrote.
+    return of.load(std::memory_order_relaxed);
   };
   // The shares of the dead before the sums: port counts a message in the sum first.
   if (any_dead()) [[unlikely]]
@@ -419,14 +421,14 @@ void termination::fail(const std::string& text, int exit_status) {
   const std::lock_guard hold(lock_);
   const worker* here = worker::current();
   if (here == nullptr || here->outside() == nullptr) {
-    // Not later: its ranks may compute for ever, and no worker look.
-    if (is_judge()) say_why(text, exit_status);
+    // Told at once: no worker may come to a pass, since all ranks may compute for ever.
+    if (is_coordinator()) say_why(text, exit_status);
     failures_.emplace_back(text, exit_status);
     give_urgent();
     return;
   }
-  if (is_judge()) return judge_failure(text, exit_status);
-  if (released_) return say_why(text, exit_status);  // The judge hears nothing any more.
+  if (is_coordinator()) return coordinate_failure(text, exit_status);
+  if (released_) return say_why(text, exit_status);  // The coordinator reads no messages any more.
   said_stop_ = true;
   told_failure_.emplace(text, exit_status);
   send_text(message::failure, static_cast<std::uint64_t>(exit_status), text);
@@ -439,13 +441,13 @@ void termination::process_died(int process, const std::string& why) {
   dead_count_.add(1);
   if (released_) return;
   if (actions_.survive_failures) {
-    if (is_judge()) log_text(actions_.in_words(process, why));
-    // A new judge has heard nothing yet. What was said counts messages of the dead as well, and who
-    // waited for them may go on.
+    if (is_coordinator()) log_text(actions_.in_words(process, why));
+    // Everything is said anew: a new coordinator has heard nothing yet, and the counts that were said include messages
+    // of the dead. Ranks that waited for the dead go on.
     said_ended_ = said_halted_ = told_valid_ = false;
     confirming_ = describing_ = false;
-    if (!judged_ && told_failure_) failures_.push_back(*told_failure_);
-    stops_again_ = judged_;  // The judge may have died before all were told.
+    if (!decided_ && told_failure_) failures_.push_back(*told_failure_);
+    stops_again_ = decided_;  // The coordinator may have died before it had told all to stop.
     std::fill(halted_workers_.begin(), halted_workers_.end(), false);
     give_urgent();
     return;
@@ -456,13 +458,14 @@ void termination::process_died(int process, const std::string& why) {
   give_urgent();
 }
 
-// The others see the death as well, and end by themselves.
+// Ends this process's part of the job for a death that nobody survives. Nobody is told to stop: every process finds the
+// death itself.
 void termination::end_by_death() {
   if (now_ns() - death_since_ns_ < actions_.patience_ns) {
     has_urgent_.store(true, std::memory_order_relaxed);
     return;
   }
-  if (!std::exchange(judged_, true) && is_judge()) say_why(death_, 1);
+  if (!std::exchange(decided_, true) && is_coordinator()) say_why(death_, 1);
   actions_.stop(1);
 }
 
@@ -475,25 +478,25 @@ void termination::attend() noexcept {
   has_urgent_.store(false, std::memory_order_relaxed);
   for (const auto& [text, status] : std::exchange(failures_, {})) fail(text, status);
   if (std::exchange(is_described_, false)) send_description();
-  // Of whoever is the judge now, or was before it died as well.
-  for (int p = 0; p <= judge(); ++p)
-    if (auto& early = witnesses_[static_cast<std::size_t>(p)].early_stop; early) {
+  // Stops that came early, from the process that is known to be the coordinator by now, or from one that was and has died.
+  for (int p = 0; p <= coordinator(); ++p)
+    if (auto& early = participants_[static_cast<std::size_t>(p)].early_stop; early) {
       stop(*std::exchange(early, std::nullopt));
-      stops_again_ = true;  // It may have died before all were told.
+      stops_again_ = true;  // It may have died before it had told all.
     }
   if (!death_.empty() && !stops) end_by_death();
-  if (stops && !judged_ && !std::exchange(said_stop_, true)) fail({}, 1);
-  if (std::exchange(stops_again_, false) && is_judge())
+  if (stops && !decided_ && !std::exchange(said_stop_, true)) fail({}, 1);
+  if (std::exchange(stops_again_, false) && is_coordinator())
     broadcast(message::stop, static_cast<std::uint64_t>(stop_status_));
-  // The counts first: whoever counts a message that becomes work has said before that there is work.
+  // Counted before the look at the fibers: a message that begins work is counted only after the work counts as a fiber.
   const counts now = count();
   if (workers_.fibers_have_ended()) {
-    // Again when a message has come since, for which nobody waited: the judge compares the counts.
+    // Said again when a message has come since for which no rank waited: the coordinator compares the counts.
     if (!said_ended_ || now != ended_with_) {
       said_ended_ = true;
       ended_with_ = now;
       state(message::ended, now);
-      judge_ends();
+      coordinate_end();
     }
   }
   if (!stops || released_) return;
@@ -501,8 +504,8 @@ void termination::attend() noexcept {
   if (since == 0) stopping_since_ns_.store(since = now_ns(), std::memory_order_relaxed);
   const bool alone = any_dead() && !actions_.survive_failures;
   if (workers_.fibers_have_ended() && (alone || now_ns() - since > leave_limit_ns)) {
-    // The judge has not answered: its ranks may compute without looking.
-    if (!judged_ && told_failure_) say_why(told_failure_->first, told_failure_->second);
+    // The coordinator has not answered: its workers may come to no pass, since its ranks compute.
+    if (!decided_ && told_failure_) say_why(told_failure_->first, told_failure_->second);
     released_ = true;
     workers_.release();
   }
@@ -515,7 +518,7 @@ bool termination::may_unwind(int worker) noexcept {
   if (!said_halted_ &&
       std::find(halted_workers_.begin(), halted_workers_.end(), false) == halted_workers_.end()) {
     said_halted_ = true;
-    send(judge(), message::halted);
+    send(coordinator(), message::halted);
   }
   std::uint64_t since = stopping_since_ns_.load(std::memory_order_relaxed);
   if (since == 0) stopping_since_ns_.store(since = now_ns(), std::memory_order_relaxed);

@@ -1,6 +1,6 @@
-// How a job of several processes ends: when all its ranks have ended, when one has failed, when a
-// process has died, or when all ranks wait for each other. One process, the judge, decides: the
-// first that lives. docs/protocols/processes.md has the messages and the proof.
+// How a job of several processes ends: when all its ranks have ended, when one has failed, when a process has died, or when
+// all ranks wait for each other. One process decides, the coordinator: the living process with the lowest number. The
+// messages and the proof are in docs/protocols/processes.md.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -18,12 +18,12 @@ namespace weft {
 class termination final : public pass_hook {
  public:
   struct actions {
-    // Called on the judge, once: tells people the job's first failure.
+    // Called on the coordinator, once: tells people the job's first failure.
     std::function<void(const std::string& text, int exit_status)> tell;
     // Called in every process: stops its part of the job.
     std::function<void(int exit_status)> stop;
     // `describe` returns this process's part of a deadlock report. `deadlock` makes the report of all parts, on the
-    // judge.
+    // coordinator.
     std::function<std::string()> describe;
     std::function<std::string(const std::vector<std::string>& parts, const std::vector<int>& dead)>
         deadlock;
@@ -40,10 +40,11 @@ class termination final : public pass_hook {
   termination(const termination&) = delete;
   termination& operator=(const termination&) = delete;
 
-  // Called by any thread when something in this process has failed. The judge tells the first failure of the whole job.
+  // Called by any thread when something in this process has failed. People hear of the job's first failure, once, from the
+  // coordinator.
   void fail(const std::string& text, int exit_status);
-  // Of what every process finds out by itself, the judge alone tells people.
-  [[nodiscard]] bool is_judge() const noexcept { return judge() == between_.process(); }
+  // What every process finds out by itself, people hear from the coordinator alone.
+  [[nodiscard]] bool is_coordinator() const noexcept { return coordinator() == between_.process(); }
   // The scheduler's quiescent_handler: called by the worker that found all parked. True: it can only sleep.
   bool quiescent(worker& last);
   // Called before the workers run. `ask` makes another thread, the monitor, find out what else to say after describe();
@@ -63,18 +64,18 @@ class termination final : public pass_hook {
 
   // The lowest byte of an active message's tag; the bytes above it are the round.
   enum class message : std::uint8_t {
-    ended,      // to the judge: all ranks of this process have ended; counts, the dead
-    all_ended,  // from the judge: so have those of all others
-    failure,    // to the judge: text, status
-    stop,       // from the judge: status, the dead
-    halted,     // to the judge: this process reads and writes no memory of others any more
-    unwind,     // from the judge: all are halted
-    quiet,      // to the judge: all workers are parked; counts, the dead
-    confirm,    // from the judge: is that so still? round
-    confirmed,  // to the judge: it is; round, counts, the dead
-    denied,     // to the judge: it is not so any more; round, counts, the dead
-    describe,   // from the judge: say what your ranks wait for
-    part,       // to the judge: some of that text; round; user: whether more follows
+    ended,      // to the coordinator: all ranks of this process have ended; counts, the dead
+    all_ended,  // from the coordinator: so have those of all others
+    failure,    // to the coordinator: text, status
+    stop,       // from the coordinator: status, the dead
+    halted,     // to the coordinator: this process reads and writes no memory of others any more
+    unwind,     // from the coordinator: all are halted
+    quiet,      // to the coordinator: all workers are parked; counts, the dead
+    confirm,    // from the coordinator: is that so still? round
+    confirmed,  // to the coordinator: it is; round, counts, the dead
+    denied,     // to the coordinator: it is not so any more; round, counts, the dead
+    describe,   // from the coordinator: say what your ranks wait for
+    part,       // to the coordinator: some of that text; round; user: whether more follows
   };
 
  private:
@@ -84,19 +85,19 @@ class termination final : public pass_hook {
     std::uint64_t received = 0;
     bool operator==(const counts&) const = default;
   };
-  // What the judge knows of a process.
-  struct witness {
+  // What the coordinator knows of a process.
+  struct participant {
     bool ended = false;
     bool halted = false;
     bool quiet = false;
     bool confirmed = false;
     counts told;
     std::string dead;             // dead_list() of that process.
-    std::uint32_t statement = 0;  // The number of its message that said this.
+    std::uint32_t statement = 0;  // The number of the newest statement that has come from it.
     std::string failure;
     std::string part;  // Its part of a deadlock report.
     bool part_complete = false;
-    // The status of a stop that it sent as the judge, although an earlier process lives as far as is known here.
+    // The status of a stop that it sent as the coordinator, although an earlier process lives as far as is known here.
     std::optional<int> early_stop;
   };
 
@@ -108,7 +109,7 @@ class termination final : public pass_hook {
             std::uint32_t user = 0, std::string_view text = {});
   void broadcast(message what, std::uint64_t first = 0);
   void state(message what, const counts& now);
-  [[nodiscard]] int judge() const noexcept;
+  [[nodiscard]] int coordinator() const noexcept;
   [[nodiscard]] counts count() noexcept;
   [[nodiscard]] std::optional<counts> counts_at_rest() noexcept;
   [[nodiscard]] bool is_writing() noexcept;
@@ -116,16 +117,16 @@ class termination final : public pass_hook {
 
   [[nodiscard]] std::string dead_list() const;
   void send_text(message what, std::uint64_t first, std::string_view text);
-  [[nodiscard]] static bool is_news(witness& w, const counts& told, std::string_view dead,
+  [[nodiscard]] static bool is_news(participant& w, const counts& told, std::string_view dead,
                                     std::uint32_t statement);
   void stop(int exit_status);
   void say_why(const std::string& text, int exit_status);
-  void judge_failure(const std::string& text, int exit_status);
-  void judge_ends();
+  void coordinate_failure(const std::string& text, int exit_status);
+  void coordinate_end();
   [[nodiscard]] bool none_under_way() const;
-  void judge_quiet();
-  void judge_confirmations();
-  void judge_parts();
+  void coordinate_quiet();
+  void coordinate_confirmations();
+  void coordinate_parts();
   void send_description();
   void give_urgent() noexcept;
   void end_by_death();
@@ -147,10 +148,11 @@ class termination final : public pass_hook {
 
   // One lock for all that follows: no message of a rank comes by here.
   std::recursive_mutex lock_;
-  std::vector<witness> witnesses_;
+  std::vector<participant> participants_;
   std::vector<bool> halted_workers_;
-  std::vector<std::pair<std::string, int>> failures_;        // From threads that are no workers.
-  std::optional<std::pair<std::string, int>> told_failure_;  // The judge it went to may have died.
+  std::vector<std::pair<std::string, int>> failures_;  // From threads that are no workers.
+  std::optional<std::pair<std::string, int>>
+      told_failure_;   // The coordinator it went to may have died.
   std::string death_;  // The text about the first dead process, when it ends the job.
   std::uint64_t death_since_ns_ = 0;
   counts told_;
@@ -160,7 +162,7 @@ class termination final : public pass_hook {
   counts ended_with_;
   bool said_halted_ = false;
   bool said_stop_ = false;
-  bool judged_ = false;  // The job has failed or stops.
+  bool decided_ = false;  // The job has failed or stops.
   bool said_why_ = false;
   int stop_status_ = 1;
   bool stops_again_ = false;

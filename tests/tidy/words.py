@@ -24,7 +24,9 @@ GONE = {
 # Elsewhere these words may have their own meaning: by top folder.
 GONE_IN = {"src/": {r"distant": "remote", r"shower": "owner", r"fellows?": "of the same worker", r"talks?\b(?= [a-z_]+\()": "control messages",
                     r"tenant": "user data", r"brought_bytes_max": "exchanged_bytes_max",
-                    r"mates_of": "node_subgroups"}}
+                    r"mates_of": "node_subgroups"},
+           "src/runtime/": {r"judged?s?": "coordinator", r"verdicts?": "decision", r"witness(es)?": "participant"},
+           "src/job/": {r"judged?s?": "coordinator"}}
 EXEMPT = {"tests/tidy/words.py"}
 
 

@@ -324,7 +324,7 @@ TEST(image, a_job_that_ends_badly_while_a_rank_joins_a_thread_that_does_not_says
 TEST_P(ends, badly_in_one_rank_while_others_compute_the_job_ends_with_rank_and_reason) {
   WEFT_NEEDS_IMAGES();
   std::vector<const char*> ways{"beside-exit"};
-  // Where others need not be let in, rank 0 too, which judges how the job ends.
+  // Where others need not be let in, rank 0 too, the coordinator, which decides how the job ends.
   if (std::string(GetParam()).starts_with("--ranks-per-process")) ways.push_back("beside-all-exit");
   for (const char* const way : ways) {
     const outcome ran = run_image(std::string("-n 4 ") + GetParam(), std::string("ends_c ") + way);
@@ -336,7 +336,7 @@ TEST_P(ends, badly_in_one_rank_while_others_compute_the_job_ends_with_rank_and_r
   }
 }
 
-// Whoever computes: the first process, which judges, the others, or all.
+// Whoever computes: the first process, the coordinator, the others, or all.
 TEST_P(ends, by_a_timeout_while_ranks_compute_the_job_says_so_once) {
   WEFT_NEEDS_IMAGES();
   for (const char* const way : {"beside-all-none", "beside-first-none", "beside-none"}) {

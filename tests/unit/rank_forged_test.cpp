@@ -138,7 +138,7 @@ class made_up_peers final : public tests::made_up_endpoint {
   const reading reading_;
 };
 
-// What the judge answers, so that the job ends.
+// What the coordinator answers, so that the job ends.
 std::vector<said> end_well(const said& mine) {
   if (is(mine, word::ended)) return {about_the_end(mine.process, word::all_ended)};
   if (is(mine, word::halted)) return {about_the_end(mine.process, word::unwind)};
@@ -189,21 +189,21 @@ const std::function<void(communicator&)> receive_from_0 = [](communicator& world
   EXPECT_EQ(world.recv<int>(0, tag), 42);
 };
 
-class a_verdict : public testing::TestWithParam<word> {};
+class a_decision : public testing::TestWithParam<word> {};
 
-TEST_P(a_verdict, of_a_process_that_is_not_the_judge_is_refused_counted_and_reported) {
+TEST_P(a_decision, of_a_process_that_is_not_the_coordinator_is_refused_counted_and_reported) {
   const ended_job ended =
       run_among(1, {about_the_end(2, GetParam(), 77), a_message(0, 1, 42)}, receive_from_0);
   EXPECT_EQ(ended.status, 0) << ended.text;
   EXPECT_EQ(ended.refused, 1u);
   EXPECT_EQ(
       ended.text,
-      "weft: process 1 device 0: a message of process 2 device 0 was refused: it is a verdict of a "
-      "process that is not the judge\n");
+      "weft: process 1 device 0: a message of process 2 device 0 was refused: it is a decision of a "
+      "process that is not the coordinator\n");
 }
 
-TEST_P(a_verdict, of_another_one_is_refused_by_the_judge) {
-  // What the others have sent and received, so that the judge ends the job.
+TEST_P(a_decision, of_another_one_is_refused_by_the_coordinator) {
+  // What the others have sent and received, so that the coordinator ends the job.
   const ended_job ended =
       run_among(0,
                 {about_the_end(1, GetParam(), 77), a_message(2, 0, 42),
@@ -211,7 +211,7 @@ TEST_P(a_verdict, of_another_one_is_refused_by_the_judge) {
                 [](communicator& world) { EXPECT_EQ(world.recv<int>(2, tag), 42); });
   EXPECT_EQ(ended.status, 0) << ended.text;
   EXPECT_EQ(ended.refused, 1u);
-  expect_contains(ended.text, "a message of process 1 device 0 was refused: it is a verdict");
+  expect_contains(ended.text, "a message of process 1 device 0 was refused: it is a decision");
 }
 
 const char* name_of(word what) {
@@ -221,7 +221,7 @@ const char* name_of(word what) {
   return what == word::confirm ? "confirm" : "describe";
 }
 
-INSTANTIATE_TEST_SUITE_P(forged, a_verdict,
+INSTANTIATE_TEST_SUITE_P(forged, a_decision,
                          testing::Values(word::all_ended, word::stop, word::unwind, word::confirm,
                                          word::describe),
                          [](const auto& one) { return std::string(name_of(one.param)); });
@@ -237,15 +237,15 @@ TEST(a_word_about_the_end, that_is_none_or_too_long_is_refused) {
   expect_contains(ended.text, "was refused: it is no word about the end of a job\n");  // Once.
 }
 
-// The judge, who ends the job as if it had not heard of it, may never hear: then those say it who told it.
-TEST(a_failure, that_is_told_to_a_process_that_is_not_the_judge_is_handed_on) {
+// The coordinator, who ends the job as if it had not heard of it, may never hear: then those say it who told it.
+TEST(a_failure, that_is_told_to_a_process_that_is_not_the_coordinator_is_handed_on) {
   const ended_job ended = run_among(
       1, {about_the_end(2, word::failure, 77, 0, "it broke"), a_message(0, 1, 42)}, receive_from_0);
   EXPECT_EQ(ended.status, 77);
   EXPECT_EQ(ended.text, "weft: it broke\n");
   int handed_on = 0;
   for (const said& s : ended.said_here) {
-    EXPECT_FALSE(is(s, word::stop)) << "only the judge says so";
+    EXPECT_FALSE(is(s, word::stop)) << "only the coordinator says so";
     if (!is(s, word::failure)) continue;
     ++handed_on;
     EXPECT_EQ(s.process, 0);
@@ -256,7 +256,7 @@ TEST(a_failure, that_is_told_to_a_process_that_is_not_the_judge_is_handed_on) {
 }
 
 // The one may know of a death before the other.
-TEST(a_stop, of_one_who_becomes_the_judge_by_a_death_counts_once_the_death_is_known) {
+TEST(a_stop, of_one_who_becomes_the_coordinator_by_a_death_counts_once_the_death_is_known) {
   const said early = about_the_end(1, word::stop, 77, 0, list_of({0}));
   const ended_job unknown = run_among(2, {early, a_message(0, 2, 42)}, receive_from_0);
   EXPECT_EQ(unknown.status, 0) << unknown.text;
@@ -276,7 +276,7 @@ TEST(a_stop, of_one_who_becomes_the_judge_by_a_death_counts_once_the_death_is_kn
 }
 
 // It names another process than those before it.
-TEST(a_stop, of_one_who_says_that_others_are_dead_which_do_not_make_it_the_judge_is_refused) {
+TEST(a_stop, of_one_who_says_that_others_are_dead_which_do_not_make_it_the_coordinator_is_refused) {
   const ended_job ended = run_among(
       1, {about_the_end(2, word::stop, 77, 0, list_of({0})), a_message(0, 1, 42)}, receive_from_0);
   EXPECT_EQ(ended.status, 0) << ended.text;
