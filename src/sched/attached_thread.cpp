@@ -220,7 +220,7 @@ void worker::yield_attached() {
   if (unwinding_) throw job_stopped{};
   any |= attached_thread_->run_urgent();
   // As yield() of the worker's own thread does.
-  attached_thread_->yield_lock(owner_.looking_.gives_core_up && !any ? handoff_lock_spins_max : 0);
+  attached_thread_->yield_lock(owner_.spinning_.gives_core_up && !any ? handoff_lock_spins_max : 0);
 }
 
 }  // namespace weft

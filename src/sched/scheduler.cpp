@@ -30,31 +30,31 @@ void block_signals() noexcept {
   pthread_sigmask(SIG_BLOCK, &all, nullptr);
 }
 
-// A worker that gives its core away while it looks may look longer before it sleeps, which would cost
-// it more; but not for as long as the core is given to programs that have nothing to do with it.
+// A worker that gives its core away while it spins may spin longer before it sleeps: the sleep would cost it more. It does not
+// spin for ever, since the core may go to programs that have nothing to do with it.
 constexpr std::uint64_t crowded_spins = 16;
 
-constexpr std::uint64_t shortest_look_ns = 50'000;
+constexpr std::uint64_t shortest_spin_ns = 50'000;
 // Twice as long as the longest waits of which programs are to notice nothing, and a tenth of what a deadlock may
 // take to be told.
-constexpr std::uint64_t longest_look_ns = 10'000'000;
+constexpr std::uint64_t longest_spin_ns = 10'000'000;
 
 }  // namespace
 
 thread_local constinit bool calling_thread_is_worker::wanted_ = false;
 
-looking looking::with(const scheduler_options& options) noexcept {
+spinning spinning::with(const scheduler_options& options) noexcept {
   const std::uint32_t clocked = options.is_crowded ? 1 : 16;
   if (options.spin_ns) return {*options.spin_ns, *options.spin_ns, clocked, options.is_crowded};
   if (options.is_crowded)
-    return {shortest_look_ns * crowded_spins, shortest_look_ns * crowded_spins, clocked, true};
+    return {shortest_spin_ns * crowded_spins, shortest_spin_ns * crowded_spins, clocked, true};
   // A seeded schedule has one worker, to which nobody else brings anything.
-  return {shortest_look_ns, options.seed ? shortest_look_ns : longest_look_ns, clocked, false};
+  return {shortest_spin_ns, options.seed ? shortest_spin_ns : longest_spin_ns, clocked, false};
 }
 
 scheduler::scheduler(const scheduler_options& options)
     : options_(options),
-      looking_(looking::with(options)),
+      spinning_(spinning::with(options)),
       parked_(static_cast<std::int64_t>(options.cores.size())),
       collected_(options.cores.size(), 0) {
   stop_acknowledged_.expect(options.cores.size());

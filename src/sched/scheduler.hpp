@@ -29,22 +29,22 @@ struct scheduler_options {
   std::vector<int> cores;  // One worker for each; the core to pin to, or -1.
   std::vector<int> nodes;  // The NUMA node of each worker.
   std::size_t stack_bytes = 256 * 1024;
-  std::optional<std::uint64_t> spin_ns;  // The look before a sleep; none: look_limit.hpp decides.
+  std::optional<std::uint64_t> spin_ns;  // Before a sleep; none: spin_limit.hpp decides.
   bool is_crowded =
       false;  // There are more workers here, with those of other processes, than cores.
   steal_mode steal = steal_mode::random;
   std::optional<std::uint64_t> seed;
 };
 
-// How a worker that has found nothing goes on looking before it sleeps: for how long (look_limit.hpp), and how.
-struct looking {
+// How a worker that has found nothing spins before it sleeps: for how long (spin_limit.hpp), and how.
+struct spinning {
   std::uint64_t at_least_ns;
   std::uint64_t at_most_ns;
   std::uint32_t rounds_per_clock;  // How often it looks at the clock.
   // Whether the worker gives its core away after each round, since the sender of what it waits for may need the core.
   bool gives_core_up;
 
-  [[nodiscard]] static looking with(const scheduler_options& options) noexcept;
+  [[nodiscard]] static spinning with(const scheduler_options& options) noexcept;
 };
 
 class scheduler {
@@ -165,7 +165,7 @@ class scheduler {
   [[nodiscard]] bool has_surplus(int index);
 
   scheduler_options options_;
-  const looking looking_;
+  const spinning spinning_;
   std::array<mail_handler, mail_kinds> handlers_{};
   quiescent_handler quiescent_;
   wait_watcher watcher_ = nullptr;

@@ -278,7 +278,7 @@ void worker::block(waiter& w) {
       continue;
     // Quick looks. In the first round, when something is most likely to come, a short rest lies between two looks, or
     // none when each look also goes to other processes. In later rounds a pause instruction comes before each look.
-    const looking& how = owner_.looking_;
+    const spinning& how = owner_.spinning_;
     const bool is_soon = idle_rounds == 0 && !how.gives_core_up;
     const int at_first = outside_ == nullptr ? looks_at_first : looks_outside_at_first;
     for (int left = is_soon ? at_first : looks_in_a_round; left > 0; --left) {
@@ -301,12 +301,11 @@ void worker::block(waiter& w) {
     if (++idle_rounds % how.rounds_per_clock != 0) continue;
     const std::uint64_t now = now_ns();
     if (idle_rounds == how.rounds_per_clock) idle_since = now;
-    const std::uint64_t looked_ns = now - idle_since;
-    if (!look_limit_.is_reached(looked_ns, now, has_slept, forced_switches_of_this_thread))
-      continue;
-    look_limit_.note_vain(looked_ns, now);
+    const std::uint64_t spun_ns = now - idle_since;
+    if (!spin_limit_.is_reached(spun_ns, now, has_slept, forced_switches_of_this_thread)) continue;
+    spin_limit_.note_vain(spun_ns, now);
     park(w);
-    if (!std::exchange(has_slept, true)) look_limit_.note_waited(now_ns() - idle_since);
+    if (!std::exchange(has_slept, true)) spin_limit_.note_waited(now_ns() - idle_since);
     idle_rounds = 0;
   }
 }
@@ -348,7 +347,7 @@ void worker::yield() {
     switch_to(*next);
   } else if (seeded_) [[unlikely]] {
     tick_seeded();
-  } else if (owner_.looking_.gives_core_up && !any) [[unlikely]] {
+  } else if (owner_.spinning_.gives_core_up && !any) [[unlikely]] {
     // A rank that asks again and again for a message holds the core that the sender may need.
     give_core_up();
   }
@@ -446,7 +445,7 @@ bool worker::poll(const waiter* w) {
 
 inline int worker::undivided_from_now() const noexcept {
   if (inbound_.empty() || rare_sources_ != 0 || handoff_lock_ != nullptr || is_hindered_ ||
-      watched_ || owner_.looking_.gives_core_up)
+      watched_ || owner_.spinning_.gives_core_up)
     return 0;
   return awaits_one_mailbox() ? undivided_in_a_row_max : undivided_beside_others_max;
 }

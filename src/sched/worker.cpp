@@ -38,7 +38,7 @@ worker::worker(scheduler& owner, int index, int core)
       outbound_(owner.options().cores.size(), nullptr),
       mail_of_(owner.options().cores.size(), nullptr),
       random_(state_of(owner.options().seed.value_or(0) ^ static_cast<std::uint64_t>(index) << 32)),
-      look_limit_(owner.looking_.at_least_ns, owner.looking_.at_most_ns),
+      spin_limit_(owner.spinning_.at_least_ns, owner.spinning_.at_most_ns),
       inbound_storage_(owner.options().cores.size()) {
   root_.home = this;
 }

@@ -17,10 +17,10 @@
 #include "fiber/stack_pool.hpp"
 #include "sched/attached_thread.hpp"
 #include "sched/fiber.hpp"
-#include "sched/look_limit.hpp"
 #include "sched/loop.hpp"
 #include "sched/outside.hpp"
 #include "sched/seeded_clock.hpp"
+#include "sched/spin_limit.hpp"
 #include "sched/work_source.hpp"
 #include "sync/memory_watch.hpp"
 #include "sync/parking.hpp"
@@ -638,7 +638,7 @@ class worker {
   std::array<body_time, timed_bodies_max> body_times_{};
   std::uint64_t random_;  // Never 0.
   seeded_clock seeded_clock_;
-  look_limit look_limit_;
+  spin_limit spin_limit_;
   statistics counts_;
 
   // Stopping.

@@ -1,4 +1,4 @@
-#include "sched/look_limit.hpp"
+#include "sched/spin_limit.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,13 +10,13 @@ namespace {
 constexpr std::uint64_t us = 1'000, ms = 1'000'000, s = 1'000'000'000;
 constexpr std::uint64_t shortest = 50 * us, longest = 10 * ms;
 
-// A worker with a clock of its own: it computes, waits and counts what it looked.
+// A worker with a clock of its own: it computes, waits and counts how long it spun.
 struct worker_in_time {
-  look_limit limit{shortest, longest};
+  spin_limit limit{shortest, longest};
   std::uint64_t now = 1'000 * s;
   std::uint64_t forced = 0;           // Switches so far,
   std::uint64_t forced_every_ns = 0;  // of which one comes in each such time; 0: none.
-  std::uint64_t looked_ns = 0;
+  std::uint64_t spun_ns = 0;
   std::uint64_t slept = 0;
 
   void pass(std::uint64_t duration_ns) {
@@ -27,23 +27,23 @@ struct worker_in_time {
   // What it waits for comes after so long.
   void wait(std::uint64_t duration_ns) {
     constexpr std::uint64_t step = 2 * us;
-    for (std::uint64_t looked = 0; looked < duration_ns; looked += step) {
-      if (limit.is_reached(looked, now, false, [this] { return forced; })) {
-        limit.note_vain(looked, now);
+    for (std::uint64_t spun = 0; spun < duration_ns; spun += step) {
+      if (limit.is_reached(spun, now, false, [this] { return forced; })) {
+        limit.note_vain(spun, now);
         ++slept;
         limit.note_waited(duration_ns);
-        return pass(duration_ns - looked);
+        return pass(duration_ns - spun);
       }
       pass(step);
-      looked_ns += step;
+      spun_ns += step;
     }
   }
-  [[nodiscard]] double looked_share(std::uint64_t since) const {
-    return static_cast<double>(looked_ns) / static_cast<double>(now - since);
+  [[nodiscard]] double spun_share(std::uint64_t since) const {
+    return static_cast<double>(spun_ns) / static_cast<double>(now - since);
   }
 };
 
-TEST(look_limit, waits_of_up_to_5_ms_never_sleep_however_often_they_come) {
+TEST(spin_limit, waits_of_up_to_5_ms_never_sleep_however_often_they_come) {
   for (const std::uint64_t wait : {5 * us, 60 * us, 500 * us, 5 * ms}) {
     worker_in_time w;
     for (int i = 0; i < 1000; ++i) {
@@ -54,7 +54,7 @@ TEST(look_limit, waits_of_up_to_5_ms_never_sleep_however_often_they_come) {
   }
 }
 
-TEST(look_limit, waits_of_20_to_200_ms_over_and_over_look_for_less_than_a_tenth) {
+TEST(spin_limit, waits_of_20_to_200_ms_over_and_over_spin_for_less_than_a_tenth) {
   for (const std::uint64_t wait : {20 * ms, 50 * ms, 200 * ms}) {
     worker_in_time w;
     const std::uint64_t began = w.now;
@@ -62,22 +62,22 @@ TEST(look_limit, waits_of_20_to_200_ms_over_and_over_look_for_less_than_a_tenth)
       w.pass(1 * ms);
       w.wait(wait);
     }
-    EXPECT_LT(w.looked_share(began), 0.10) << wait;
+    EXPECT_LT(w.spun_share(began), 0.10) << wait;
     EXPECT_EQ(w.slept, 100U) << wait;
   }
 }
 
-TEST(look_limit, a_long_wait_looks_for_the_longest_look_once) {
+TEST(spin_limit, a_long_wait_spins_for_the_longest_time_once) {
   worker_in_time w;
   w.wait(1 * s);
-  EXPECT_LE(w.looked_ns, longest + 10 * us);
-  EXPECT_LT(w.looked_share(1'000 * s), 0.02);
+  EXPECT_LE(w.spun_ns, longest + 10 * us);
+  EXPECT_LT(w.spun_share(1'000 * s), 0.02);
   // Woken for nothing in the same wait.
   EXPECT_TRUE(w.limit.is_reached(shortest, w.now, true, [] { return std::uint64_t{0}; }));
   EXPECT_FALSE(w.limit.is_reached(shortest - 1, w.now, true, [] { return std::uint64_t{0}; }));
 }
 
-TEST(look_limit, short_waits_between_long_ones_still_look_until_they_end) {
+TEST(spin_limit, short_waits_between_long_ones_still_spin_until_they_end) {
   worker_in_time w;
   for (int i = 0; i < 100; ++i) {
     w.wait(100 * ms);
@@ -86,7 +86,7 @@ TEST(look_limit, short_waits_between_long_ones_still_look_until_they_end) {
   EXPECT_EQ(w.slept, 100U);  // The long ones.
 }
 
-TEST(look_limit, short_waits_after_long_ones_soon_look_until_they_end) {
+TEST(spin_limit, short_waits_after_long_ones_soon_spin_until_they_end) {
   for (const std::uint64_t wait : {200 * us, 1 * ms, 5 * ms}) {
     worker_in_time w;
     for (int i = 0; i < 20; ++i) w.wait(100 * ms);
@@ -99,7 +99,7 @@ TEST(look_limit, short_waits_after_long_ones_soon_look_until_they_end) {
   }
 }
 
-TEST(look_limit, beside_a_program_that_computes_looks_are_short_until_it_has_gone) {
+TEST(spin_limit, beside_a_program_that_computes_spins_are_short_until_it_has_gone) {
   worker_in_time w;
   w.forced_every_ns = 6 * ms;
   for (int i = 0; i < 200; ++i) {  // Until it is noticed.
@@ -120,15 +120,15 @@ TEST(look_limit, beside_a_program_that_computes_looks_are_short_until_it_has_gon
   EXPECT_EQ(w.slept, slept_beside);
 }
 
-TEST(look_limit, threads_of_the_kernel_that_come_now_and_then_are_no_neighbours) {
+TEST(spin_limit, threads_of_the_kernel_that_come_now_and_then_are_no_neighbours) {
   worker_in_time w;
   w.forced_every_ns = 30 * ms;
   for (int i = 0; i < 5000; ++i) w.wait(1 * ms);
   EXPECT_EQ(w.slept, 0U);
 }
 
-TEST(look_limit, an_explicit_time_is_obeyed_as_it_is) {
-  look_limit fixed(20 * us, 20 * us);
+TEST(spin_limit, an_explicit_time_is_obeyed_as_it_is) {
+  spin_limit fixed(20 * us, 20 * us);
   const auto none = [] { return std::uint64_t{0}; };
   for (const std::uint64_t now : {1 * s, 2 * s}) {
     EXPECT_FALSE(fixed.is_reached(20 * us - 1, now, false, none));
