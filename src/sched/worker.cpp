@@ -93,11 +93,11 @@ void worker::retire() noexcept {
   switch_to(*next);
 }
 
-void worker::call_thieves(int owner) noexcept {
+void worker::wake_thief(int owner) noexcept {
   if (!owner_.any_parked()) return;
   const std::uint64_t now = ticks();
-  if (now - thieves_called_ < long_loop_ticks_) return;
-  thieves_called_ = now;
+  if (now - thief_woken_ < long_loop_ticks_) return;
+  thief_woken_ = now;
   owner_.wake_thieves(owner, 1);
 }
 

@@ -338,7 +338,7 @@ class worker {
   // it again.
   void retire() noexcept;
   // Called when worker `owner` has work to share: wakes one parked worker, at most once in long_loop_ns.
-  void call_thieves(int owner) noexcept;
+  void wake_thief(int owner) noexcept;
   // While it lives, the running fiber has no identity: it runs work that belongs to no rank, on the stack of its wait.
   class without_identity {
    public:
@@ -591,8 +591,8 @@ class worker {
   fiber* newest_ = nullptr;
   fiber* dead_ = nullptr;
   work_source* source_ = nullptr;
-  bool source_first_ = false;         // The source comes before ready fibers, which had many turns.
-  std::uint64_t thieves_called_ = 0;  // Time of the last call_thieves(), in ticks.
+  bool source_first_ = false;      // The source comes before ready fibers, which had many turns.
+  std::uint64_t thief_woken_ = 0;  // Time of the last wake_thief(), in ticks.
   // `short_ways_left_`: short ways until the next look at the mail. `short_ways_`: how many there are after it; it
   // doubles with each look that finds nothing.
   static constexpr int short_ways_min = 4, short_ways_max = 32;

@@ -59,7 +59,7 @@ void task_source::submit(detail::task& work, priority urgency) {
   const bool is_in = urgency == priority::high ? own_high_.try_push(&work) : own_.try_push(&work);
   if (!is_in) [[unlikely]]
     put_back(work);
-  home_.call_thieves(home_.index());
+  home_.wake_thief(home_.index());
 }
 
 void task_source::submit_here(detail::task& work) noexcept {
@@ -196,7 +196,7 @@ detail::task* task_source::steal() {
     auto stolen = urgent_tasks::thief(of_victim.high_).try_steal();
     if (!stolen) stolen = tasks::thief(of_victim.normal_).try_steal();
     if (!stolen) continue;
-    if (of_victim.has_surplus()) home_.call_thieves(victim);
+    if (of_victim.has_surplus()) home_.wake_thief(victim);
     return *stolen;
   }
   return nullptr;
@@ -210,7 +210,7 @@ fiber* task_source::take_own() {
     let_job_end();
     return nullptr;
   }
-  if (has_surplus()) home_.call_thieves(home_.index());
+  if (has_surplus()) home_.wake_thief(home_.index());
   return runner_for(*work);
 }
 

@@ -21,6 +21,7 @@ GONE = {
     r"glimpse": "peek",
     r"lie_down|get_up": "arm, disarm",
     r"look_limit": "spin_limit",
+    r"call_thieves": "wake_thief",
 }
 # Elsewhere these words may have their own meaning: by top folder.
 GONE_IN = {"src/": {r"distant": "remote", r"shower": "owner", r"fellows?": "of the same worker", r"talks?\b(?= [a-z_]+\()": "control messages",
