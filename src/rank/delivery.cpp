@@ -270,7 +270,7 @@ void deliver_early(worker& here, rank_state& to, const envelope& from, byte_view
 
 namespace {
 
-[[gnu::noinline]] void deliver_mail_the_long_way(worker& here, record_header header,
+[[gnu::noinline]] void deliver_mail_on_slow_path(worker& here, record_header header,
                                                  const std::byte* payload) {
   const auto [from, data] = mailed_message::read(header, payload);
   deliver(here, rank_of(here, mailed_message::receiver_of(header)), from, data);
@@ -285,7 +285,7 @@ void on_eager(worker& here, record_header header, const std::byte* payload) {
   rank_state& to = rank_of(here, mailed_message::receiver_of(header));
   operation* const first = are_words(data.size()) ? take_first_for_words(to, from, data) : nullptr;
   if (first == nullptr) [[unlikely]]
-    return deliver_mail_the_long_way(here, header, payload);
+    return deliver_mail_on_slow_path(here, header, payload);
   stages::pass(stages::point::matched);
   give_words(here, *first, from, data);
 }

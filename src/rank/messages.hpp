@@ -1,4 +1,4 @@
-// What the files of the message path share: the short way of a message, which is inlined into the call that takes it,
+// What the files of the message path share: the fast path of a message, which is inlined into the call that takes it,
 // and the functions of the longer ways.
 //
 // Everything here runs on the home worker of the rank that it is given: of the sender in a send, of the receiver in a
@@ -146,7 +146,7 @@ inline void check_result(const operation& op) {
     throw_bad_result(op);
 }
 
-// --- The short way -------------------------------------------------------------------------------
+// --- The fast path -------------------------------------------------------------------------------
 // 4, 8 or 16 bytes, the commonest sizes, which are copied without a call.
 [[nodiscard]] constexpr bool are_words(std::size_t bytes) noexcept {
   return bytes == 4 || bytes == 8 || bytes == 16;
@@ -418,7 +418,7 @@ struct mailed_message {
   }
 };
 
-// Sends words to a rank of another worker. False: nothing has been done, and the caller takes the long way.
+// Sends words to a rank of another worker. False: nothing has been done, and the caller takes the slow path.
 [[nodiscard, gnu::always_inline]] inline bool mail_words(rank_state& me, const peer& to,
                                                          packed_envelope from, byte_view data) {
   if (!goes_eager(me, to, data, send_mode::standard) ||

@@ -122,14 +122,14 @@ template <class Data>
 }
 
 // Words as they are usually sent. Neither of their two ways calls anybody but at its end, so that they save no
-// registers; what turns out to be unusual is left to the long way, one call with the same arguments.
+// registers; anything unusual is left to the slow path, one call with the same arguments.
 [[nodiscard, gnu::always_inline]] inline bool are_usual(byte_view data, int to, int tag,
                                                         send_mode mode, const rank_state* me,
                                                         const communicator_state& c) {
-  return me != nullptr && !me->home->is_hindered() && c.has(to) && tag >= 0 &&
+  return me != nullptr && !me->home->needs_slow_path() && c.has(to) && tag >= 0 &&
          mode == send_mode::standard && are_words(data.size());
 }
-[[gnu::noinline]] void send_the_long_way(const communicator& c, byte_view data, int to, int tag,
+[[gnu::noinline]] void send_on_slow_path(const communicator& c, byte_view data, int to, int tag,
                                          send_mode mode) {
   // Reached by a jump: this is where send_bytes() returns to.
   const accounted_call call("send", __builtin_return_address(0));
@@ -140,7 +140,7 @@ template <class Data>
   const communicator_state& shared = c.state();
   if (!mail_words(me, shared.to(to), packed_envelope({shared.context, c.rank(), tag}), data))
       [[unlikely]]
-    send_the_long_way(c, data, to, tag, send_mode::standard);
+    send_on_slow_path(c, data, to, tag, send_mode::standard);
 }
 
 // An operation that a request will own, with its memory set. A layout is copied into it: the
@@ -252,12 +252,12 @@ using namespace detail;
 void communicator::send_bytes(byte_view data, int to, int tag, send_mode mode) const {
   auto* const me = static_cast<rank_state*>(worker::caller());
   if (!are_usual(data, to, tag, mode, me, *state_)) [[unlikely]]
-    return send_the_long_way(*this, data, to, tag, mode);
+    return send_on_slow_path(*this, data, to, tag, mode);
   const peer& there = state_->to(to);
   if (there.worker != me->home->index()) return send_words_by_mail(*this, data, to, tag, *me);
   if (!give_words_same_worker(*me, *there.rank, packed_envelope({state_->context, rank_, tag}),
                               data)) [[unlikely]]
-    send_the_long_way(*this, data, to, tag, mode);
+    send_on_slow_path(*this, data, to, tag, mode);
 }
 
 namespace {
@@ -301,7 +301,7 @@ request communicator::isend_bytes(byte_view data, int to, int tag, send_mode mod
 request communicator::irecv_bytes(std::span<std::byte> into, int from, int tag) const {
   auto* const me = static_cast<rank_state*>(worker::caller());
   const communicator_state& c = *state_;
-  if (me == nullptr || me->home->is_hindered() || !c.has(from) || (tag < 0 && tag != any_tag) ||
+  if (me == nullptr || me->home->needs_slow_path() || !c.has(from) || (tag < 0 && tag != any_tag) ||
       me->spare == nullptr || me->lists.has_unexpected() || !me->lists.has_room_in_row())
       [[unlikely]]
     return start_recv(*state_, byte_view(into), from, tag);

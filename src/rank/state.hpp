@@ -76,7 +76,7 @@ struct rank_state : job_rank {
 
 // What a sender needs to know of a rank, in memory that nobody writes: collectives write `member`, and every receive
 // writes the first line of `rank_state` (reading the number there cost a message between workers 30 ns). For a rank of
-// another process `rank` is messaging::remote, which is always congested: so the short way within the process needs no
+// another process `rank` is messaging::remote, which is always congested: so the fast path within the process needs no
 // branch for it.
 struct peer {
   rank_state* rank = nullptr;

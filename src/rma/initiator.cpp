@@ -139,7 +139,7 @@ void initiator::wake(int rank) {
   // process the flag stays, since the worker may be about to park for another word than was written: nobody would
   // wake it when that one is.
   if (!watches_[rank]->take()) return;
-  const shared_section in(*me_.home);  // A put by the short way has come here without it.
+  const shared_section in(*me_.home);  // A put by the fast path has come here without it.
   far_->wake(rank);
 }
 

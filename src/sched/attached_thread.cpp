@@ -67,7 +67,7 @@ void attached_thread::install() noexcept {
   worker::caller_ = worker::in_chunk() ? nullptr : from_.identity;
   of_.attached_thread_ = this;
   std::swap(of_.thread_, put_aside_);
-  of_.short_ways_left_ = 0;  // Its waits never switch to a fiber from the caller's frame.
+  of_.fast_waits_left_ = 0;  // Its waits never switch to a fiber from the caller's frame.
 }
 
 void attached_thread::remove() noexcept {

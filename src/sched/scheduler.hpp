@@ -95,7 +95,7 @@ class scheduler {
     return living_.left() == 0;  // The number alone: somebody is told soon enough.
   }
   // Called before run(). Each worker calls `watcher` when one of its fibers begins to wait, on that fiber. Every wait
-  // then takes the long way.
+  // then takes the slow path.
   using wait_watcher = void (*)(worker& here, const wait_description& description);
   void set_wait_watcher(wait_watcher watcher) noexcept;
   // Called after run(): delivers the mail that nobody has looked at.

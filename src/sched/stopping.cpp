@@ -36,8 +36,8 @@ bool worker::attend() {
       return true;
     }
     stop_acknowledged_ = true;
-    is_hindered_ = true;
-    short_ways_left_ = 0;
+    needs_slow_path_ = true;
+    fast_waits_left_ = 0;
     if (owner_.stop_acknowledged_.arrive() == 0) owner_.attract_attention();
   }
   if (!unwinding_ && owner_.stop_acknowledged_.all_arrived()) {

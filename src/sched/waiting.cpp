@@ -146,22 +146,22 @@ inline bool worker::take_mail_of(int sender, const completion_counter& c) {
   return true;
 }
 
-fiber* worker::poll_on_the_way(completion_counter& c, int sender) {
+fiber* worker::poll_on_fast_path(completion_counter& c, int sender) {
   const kept_errno_at_work kept(thread_);
-  // A report is given in the long way, where the fiber says what it waits for.
+  // A report is given on the slow path, where the fiber says what it waits for.
   if (owner_.attention_.hint() != attended_) [[unlikely]]
     return nullptr;
-  if (short_ways_from_now() > 0 && !in_chunk() && !(sender >= 0 && take_mail_of(sender, c))) {
+  if (fast_waits_from_now() > 0 && !in_chunk() && !(sender >= 0 && take_mail_of(sender, c))) {
     const waiter w{nullptr, nullptr, nullptr, &c};
     poll(&w);
   }
-  short_ways_left_ = short_ways_from_now();
+  fast_waits_left_ = fast_waits_from_now();
   // Ranks that are ready again and again must not starve tasks.
   if (source_ != nullptr && source_->has_own()) [[unlikely]] {
     source_first_ = true;
     return nullptr;
   }
-  return short_ways_left_ > 0 ? first_ready() : nullptr;
+  return fast_waits_left_ > 0 ? first_ready() : nullptr;
 }
 
 // What a wait that may switch goes on with: a fiber that is ready, or work of this worker's own.
@@ -179,7 +179,7 @@ fiber* worker::take_next() {
 
 void worker::wait_to_the_end(completion_counter& c, const wait_description& description) {
   if (c.pending == 0) return;
-  short_ways_left_ = short_ways_from_now();
+  fast_waits_left_ = fast_waits_from_now();
   waiter w{nullptr, nullptr, &description, &c};
   w.may_stop = false;
   block(w);
@@ -353,7 +353,7 @@ void worker::yield() {
   }
 }
 
-void worker::begin_hindered_call() {
+void worker::begin_call_on_slow_path() {
   perturb();
   check_stopped();
 }
@@ -438,13 +438,13 @@ bool worker::poll(const waiter* w) {
     any |= source_->look();
   if (rare_sources_ != 0) [[unlikely]]
     any |= poll_rare();
-  // short_ways_ learns from polls beside other work alone: an idle worker polls anyway.
-  if (!is_idle) short_ways_ = any ? short_ways_min : std::min(2 * short_ways_, short_ways_max);
+  // fast_waits_ learns from polls beside other work alone: an idle worker polls anyway.
+  if (!is_idle) fast_waits_ = any ? fast_waits_min : std::min(2 * fast_waits_, fast_waits_max);
   return any;
 }
 
 inline int worker::undivided_from_now() const noexcept {
-  if (inbound_.empty() || rare_sources_ != 0 || handoff_lock_ != nullptr || is_hindered_ ||
+  if (inbound_.empty() || rare_sources_ != 0 || handoff_lock_ != nullptr || needs_slow_path_ ||
       watched_ || owner_.spinning_.gives_core_up)
     return 0;
   return awaits_one_mailbox() ? undivided_in_a_row_max : undivided_beside_others_max;

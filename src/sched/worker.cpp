@@ -33,7 +33,7 @@ worker::worker(scheduler& owner, int index, int core)
       index_(index),
       core_(core),
       seeded_(owner.options().seed.has_value()),
-      is_hindered_(seeded_),
+      needs_slow_path_(seeded_),
       stacks_(owner.options().stack_bytes),
       outbound_(owner.options().cores.size(), nullptr),
       mail_of_(owner.options().cores.size(), nullptr),
@@ -167,7 +167,7 @@ void worker::run() {
   current_worker_ = this;
   thread_number_.store(gettid(), std::memory_order_relaxed);  // Relaxed: a number, no more.
   thread_ = this_thread_state();
-  if (tracing()) is_hindered_ = true;
+  if (tracing()) needs_slow_path_ = true;
   root_.flow.emplace();
   running_ = &root_;
   static constexpr wait_description idle{"idle"};

@@ -94,12 +94,12 @@ class worker {
   [[gnu::always_inline]] void wait_for_pending(completion_counter& c,
                                                const wait_description& description, int victim = -1,
                                                int sender = -1) {
-    // The short way: switch to the next ready fiber from the caller's own frame. Each frame between here and the
+    // The fast path: switch to the next ready fiber from the caller's own frame. Each frame between here and the
     // fiber's code costs a mispredicted return (5 frames: 50 ns). The worker looks at its mail when no fiber is ready,
-    // and after every `short_ways_` short ways; looks that find nothing raise that number.
+    // and after every `fast_waits_` waits on the fast path; polls that find nothing raise that number.
     fiber* next = first_ready();
-    if (next == nullptr || --short_ways_left_ <= 0) [[unlikely]] {
-      next = poll_on_the_way(c, sender);
+    if (next == nullptr || --fast_waits_left_ <= 0) [[unlikely]] {
+      next = poll_on_fast_path(c, sender);
       if (c.pending == 0) return;
     }
     if (next != nullptr && next->flow) [[likely]] {
@@ -117,7 +117,7 @@ class worker {
   }
   [[gnu::noinline]] void wait_in_loop(completion_counter& c, const wait_description& description,
                                       int victim) {
-    short_ways_left_ = short_ways_from_now();
+    fast_waits_left_ = fast_waits_from_now();
     waiter w{nullptr, nullptr, &description, &c};
     w.victim = victim;
     block(w);
@@ -190,14 +190,14 @@ class worker {
   }
   // Each call of a rank begins with it: perturb(), then check_stopped().
   void begin_call() {
-    if (is_hindered_) [[unlikely]]
-      begin_hindered_call();
+    if (needs_slow_path_) [[unlikely]]
+      begin_call_on_slow_path();
   }
   // Whether all workers have acknowledged the job's stop: then each wait with may_stop throws job_stopped.
   [[nodiscard]] bool is_unwinding() const noexcept { return unwinding_; }
-  // True with a seed, after this worker has acknowledged a stop, and when calls are traced: then the caller takes the
-  // long way, which handles all three.
-  [[nodiscard]] bool is_hindered() const noexcept { return is_hindered_; }
+  // True with a seed, after this worker has acknowledged a stop, and when calls are traced: calls then take the slow
+  // path, which handles all three.
+  [[nodiscard]] bool needs_slow_path() const noexcept { return needs_slow_path_; }
   // Stops the job and returns when no other worker can begin to read this fiber's memory. For destructors: throws
   // nothing.
   void stop_and_wait() noexcept;
@@ -496,19 +496,19 @@ class worker {
   static void fiber_main(void* self);
   [[noreturn]] void finish(fiber& self) noexcept;
   void reclaim() noexcept;
-  [[gnu::noinline]] void begin_hindered_call();
+  [[gnu::noinline]] void begin_call_on_slow_path();
   [[gnu::noinline]] void perturb_seeded();
   [[gnu::cold]] void tick_seeded() noexcept;
   [[gnu::noinline]] void wait_for_the_end();
 
-  // How often a wait may go the short way before the worker looks at its mail. Never with a seed, which chooses at each
+  // How often a wait may take the fast path before the worker looks at its mail. Never with a seed, which chooses at each
   // wait, and never after a stop, which each wait has to see.
-  [[nodiscard]] int short_ways_from_now() const noexcept {
+  [[nodiscard]] int fast_waits_from_now() const noexcept {
     return seeded_ || stop_acknowledged_ || watched_ || attached_thread_ != nullptr ? 0
-                                                                                    : short_ways_;
+                                                                                    : fast_waits_;
   }
-  // The look at the mail before a short way. Returns the fiber to switch to; null: the wait takes the long way.
-  [[nodiscard, gnu::noinline]] fiber* poll_on_the_way(completion_counter& c, int sender);
+  // Polls before a wait on the fast path. Returns the fiber to switch to; null: the wait takes the slow path.
+  [[nodiscard, gnu::noinline]] fiber* poll_on_fast_path(completion_counter& c, int sender);
   [[nodiscard]] int undivided_from_now() const noexcept;
   // Whether a fiber that reads one mailbox by itself keeps nobody waiting: this worker has one peer, or one fiber.
   [[nodiscard]] bool awaits_one_mailbox() const noexcept {
@@ -570,8 +570,9 @@ class worker {
   // All senders read the fields above. What the worker writes begins on another cache line: in theirs, each switch
   // would take the line from them. With 16 ranks on two workers a message took 410 ns instead of 290.
   alignas(padding_bytes) bool seeded_ = false;
-  bool is_hindered_ = false;  // seeded_, stop_acknowledged_, or tracing() when its thread began.
-  bool watched_ = false;      // The scheduler has a watcher of waits.
+  bool needs_slow_path_ =
+      false;              // seeded_, stop_acknowledged_, or tracing() when its thread began.
+  bool watched_ = false;  // The scheduler has a watcher of waits.
   // How many records a fiber may read from a mailbox by itself between two polls: when it keeps nobody waiting, and
   // when it may. `undivided_left_` is what is left of that, 0 while poll_rare() has work.
   static constexpr int undivided_in_a_row_max = 16;
@@ -593,11 +594,11 @@ class worker {
   work_source* source_ = nullptr;
   bool source_first_ = false;      // The source comes before ready fibers, which had many turns.
   std::uint64_t thief_woken_ = 0;  // Time of the last wake_thief(), in ticks.
-  // `short_ways_left_`: short ways until the next look at the mail. `short_ways_`: how many there are after it; it
+  // `fast_waits_left_`: waits on the fast path until the next poll. `fast_waits_`: how many there are after it; it
   // doubles with each look that finds nothing.
-  static constexpr int short_ways_min = 4, short_ways_max = 32;
-  int short_ways_left_ = 0;
-  int short_ways_ = short_ways_min;
+  static constexpr int fast_waits_min = 4, fast_waits_max = 32;
+  int fast_waits_left_ = 0;
+  int fast_waits_ = fast_waits_min;
   stack_pool stacks_;
   struct looked_at {
     waiter* w;

@@ -1,4 +1,4 @@
-// What the shells of OpenSHMEM's functions call: a few dozen functions without types, and the short ways, which
+// What the shells of OpenSHMEM's functions call: a few dozen functions without types, and the fast paths, which
 // need them. `call` is the function's name, for errors and reports. Called by the PE that it is about, on its
 // worker, or by a thread that the PE has made.
 #pragma once

@@ -66,9 +66,9 @@ struct context {
 
 struct pe_state final : detail::face_state {
   explicit pe_state(detail::rank_state& r) : rank(r) {}
-  // What each access touches. `usable`: between shmem_init() and shmem_finalize(), and no error yet; the short ways are
+  // What each access touches. `usable`: between shmem_init() and shmem_finalize(), and no error yet; the fast paths are
   // closed while calls are traced.
-  bool has_short_ways = false;
+  bool has_fast_paths = false;
   bool usable = false;
   int number = 0;
   int size = 0;
@@ -105,9 +105,9 @@ struct pe_state final : detail::face_state {
   void cut_short() noexcept override { close(); }
   void open() noexcept {
     usable = true;
-    has_short_ways = !tracing();
+    has_fast_paths = !tracing();
   }
-  void close() noexcept { usable = has_short_ways = false; }
+  void close() noexcept { usable = has_fast_paths = false; }
 };
 
 // Null where there is none.
@@ -117,10 +117,10 @@ struct pe_state final : detail::face_state {
     return nullptr;
   return static_cast<pe_state*>(static_cast<detail::rank_state*>(caller)->faces[face_slot].get());
 }
-// Null when the caller may not call OpenSHMEM in the short way now, for whatever reason.
+// Null when the caller may not call OpenSHMEM on the fast path now, for whatever reason.
 [[gnu::always_inline, nodiscard]] inline pe_state* usable_state() noexcept {
   pe_state* const s = state_of_caller();
-  return s != nullptr && s->has_short_ways ? s : nullptr;
+  return s != nullptr && s->has_fast_paths ? s : nullptr;
 }
 
 // While it lives the calling thread may use the PE's state: it is the PE's own, or one that the PE has made
@@ -142,7 +142,7 @@ class entrance {
   std::optional<attached_thread> attached_thread_;
 };
 
-// The frame of every call but the short ways: body gets the PE's state.
+// The frame of every call but the fast paths: body gets the PE's state.
 template <class Body>
 auto in_call(const char* name, const Body& body) -> decltype(body(std::declval<pe_state&>())) {
   const entrance in;

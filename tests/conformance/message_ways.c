@@ -21,7 +21,7 @@ static int length; /* Of each message, in ints. */
 
 int main(int argc, char** argv) {
   begin(&argc, &argv);
-  /* Of 4, 8 and 16 bytes, for which the short way has a shorter one, and of others. */
+  /* Of 4, 8 and 16 bytes, for which the fast path has a shorter one, and of others. */
   static const int lengths[] = {1, 2, 4, 5};
   for (size_t i = 0; i < sizeof lengths / sizeof *lengths; ++i) {
     messages(lengths[i]);

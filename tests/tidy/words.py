@@ -22,9 +22,11 @@ GONE = {
     r"lie_down|get_up": "arm, disarm",
     r"look_limit": "spin_limit",
     r"call_thieves": "wake_thief",
+    r"(is_|begin_)?hindered": "needs_slow_path",
+    r"short[ _]ways?": "fast path",
 }
 # Elsewhere these words may have their own meaning: by top folder.
-GONE_IN = {"src/": {r"distant": "remote", r"shower": "owner", r"fellows?": "of the same worker", r"talks?\b(?= [a-z_]+\()": "control messages",
+GONE_IN = {"src/": {r"long[ _]way(?! [=<;])": "slow path", r"distant": "remote", r"shower": "owner", r"fellows?": "of the same worker", r"talks?\b(?= [a-z_]+\()": "control messages",
                     r"tenant": "user data", r"brought_bytes_max": "exchanged_bytes_max",
                     r"mates_of": "node_subgroups"},
            "src/runtime/": {r"judged?s?": "coordinator", r"verdicts?": "decision", r"witness(es)?": "participant"},

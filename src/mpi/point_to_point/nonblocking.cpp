@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "mpi/object/profiling.hpp"
-#include "mpi/point_to_point/short_way.hpp"
+#include "mpi/point_to_point/fast_path.hpp"
 #include "mpi/point_to_point/transfer.hpp"
 #include "mpi/point_to_point/type_ledger.hpp"
 
@@ -97,7 +97,7 @@ void start_receive(state& me, void* buf, MPI_Count count, MPI_Datatype datatype,
   return made.own_work;
 }
 
-// The short way where nothing has come: it calls nobody, and so saves hardly any registers. False: nothing has been done.
+// The fast path where nothing has come: it calls nobody, and so saves hardly any registers. False: nothing has been done.
 [[gnu::always_inline]] inline bool posted_short(void* buf, MPI_Count count, MPI_Datatype datatype,
                                                 int source, int tag, MPI_Comm comm,
                                                 MPI_Request* request) {
@@ -106,14 +106,14 @@ void start_receive(state& me, void* buf, MPI_Count count, MPI_Datatype datatype,
     return false;
   state& me = *call.me;
   match_lists& lists = me.rank.lists;
-  if (me.rank.home->is_hindered() || lists.has_unexpected() || !lists.has_room_in_row() ||
+  if (me.rank.home->needs_slow_path() || lists.has_unexpected() || !lists.has_room_in_row() ||
       !me.requests.has_spare()) [[unlikely]]
     return false;
   lists.post_in_row(described_receive(call, source, tag, comm, request));
   return true;
 }
 
-// The short way: of basic elements, from a rank that is named. False: nothing has been done.
+// The fast path: of basic elements, from a rank that is named. False: nothing has been done.
 [[gnu::always_inline]] inline bool started_short(void* buf, MPI_Count count, MPI_Datatype datatype,
                                                  int source, int tag, MPI_Comm comm,
                                                  MPI_Request* request) {

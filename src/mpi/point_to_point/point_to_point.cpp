@@ -4,7 +4,7 @@
 
 #include "mpi/datatype/overlap.hpp"
 #include "mpi/object/profiling.hpp"
-#include "mpi/point_to_point/short_way.hpp"
+#include "mpi/point_to_point/fast_path.hpp"
 #include "mpi/point_to_point/transfer.hpp"
 #include "mpi/point_to_point/type_ledger.hpp"
 
@@ -92,7 +92,7 @@ template <send_mode Mode>
       me, from, buf, count, status, [] {}, call);
 }
 
-// The long ways, with all that may be wrong.
+// The slow paths: they check all arguments and handle all cases.
 [[gnu::noinline]] int send_in_call(const void* buf, MPI_Count count, MPI_Datatype datatype,
                                    int dest, int tag, MPI_Comm comm, const char* call) {
   return in_call(
@@ -196,7 +196,7 @@ using weft::detail::send_mode;
         },                                                                                        \
         buf, count, datatype, dest, tag, comm);                                                   \
   }
-// Those that may go the short way.
+// The calls that may take the fast path.
 #define SHORT_SEND(name, count_type)                                                              \
   [[gnu::noinline]] static int name##_of_any_size(const void* buf, count_type count,              \
                                                   MPI_Datatype datatype, int dest, int tag,       \

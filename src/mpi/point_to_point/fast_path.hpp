@@ -1,4 +1,4 @@
-// The short way of messages of basic elements between ranks of one process. It checks without a frame for errors that
+// The fast path of messages of basic elements between ranks of one process. It checks without a frame for errors that
 // the call is as usual: valid arguments, a predefined datatype without gaps, no wildcard. Any other call goes through
 // the full checks of transfer.hpp, which find out what is wrong.
 #pragma once
@@ -43,7 +43,7 @@ struct usual_call {
   if (call.me == nullptr || !detail::are_words(call.data.size())) [[unlikely]]
     return nullptr;
   detail::rank_state& r = call.me->rank;
-  if (r.home->is_hindered()) [[unlikely]]
+  if (r.home->needs_slow_path()) [[unlikely]]
     return nullptr;
   const detail::communicator_state& shared = *call.comm->shared;
   const detail::peer& there = shared.to(call.comm->peer(dest));
@@ -62,7 +62,7 @@ struct usual_call {
   if (call.me == nullptr) [[unlikely]]
     return nullptr;
   detail::rank_state& r = call.me->rank;
-  if (r.home->is_hindered()) [[unlikely]]
+  if (r.home->needs_slow_path()) [[unlikely]]
     return nullptr;
   detail::communicator_state& shared = *call.comm->shared;
   const int to = call.comm->peer(dest);
@@ -85,7 +85,7 @@ template <class Fail>
   if (call.me == nullptr) [[unlikely]]
     return false;
   detail::rank_state& r = call.me->rank;
-  if (r.home->is_hindered()) [[unlikely]]
+  if (r.home->needs_slow_path()) [[unlikely]]
     return false;
   const detail::communicator_state& shared = *call.comm->shared;
   const int from = call.comm->peer(source);
