@@ -1,5 +1,5 @@
-// A scheduler that a thread runs while this lives makes that thread its first worker's, in place of one that it starts: bound to
-// no core, with the stack for faults that it has.
+// While an object of it lives, the next scheduler that this thread runs uses the thread itself as that of its first worker,
+// instead of starting one. The thread is bound to no core, and keeps its own alternate stack for faults.
 #pragma once
 
 namespace weft {

@@ -39,7 +39,7 @@ struct explained_wait : wait_description {
 
 // A user-level thread of control. Its home worker never changes.
 struct alignas(cache_line) fiber {
-  // A switch touches the fields down to told_by. They fit one cache line but for the last word: with 1,000 fibers each
+  // A switch touches the fields down to waits_for. They fit one cache line but for the last word: with 1,000 fibers each
   // line is a cache miss.
   fiber* next = nullptr;  // In the ready list, or among those that wait for a completion counter.
   void* identity = nullptr;  // Whose fiber this is: the rank, as the faces see it.
@@ -51,7 +51,7 @@ struct alignas(cache_line) fiber {
   std::optional<context> flow;  // Empty until the first run.
   // Set during a wait: its description, and the completion counter that ends it, if one does.
   const wait_description* waiting_in = nullptr;
-  struct completion_counter* told_by = nullptr;
+  struct completion_counter* waits_for = nullptr;
 
   worker* home = nullptr;
   void (*body)(void*) = nullptr;
@@ -65,8 +65,8 @@ struct alignas(cache_line) fiber {
 };
 
 // Counts what a fiber still waits for. The fiber's own worker lowers it, usually in a message handler, and at zero
-// makes the fiber ready: the fiber is told. A wait for 1,000 requests is one completion counter. Several fibers may
-// wait for one that their worker ends by worker::end().
+// makes the fiber that waits for it ready. A wait for 1,000 requests is one completion counter. Several fibers may
+// wait for a counter that their worker sets to zero by worker::end().
 struct completion_counter {
   std::uint32_t pending = 0;
   fiber* last = nullptr;  // The waiting fibers are a ring: `last->next` is the first.
@@ -84,14 +84,15 @@ struct waiter {
   bool (*holds)(const void* subject) noexcept;
   const void* subject;
   const wait_description* description;
-  completion_counter* told = nullptr;  // Set: this counter ends the wait, and `holds` is not used.
-  std::uint64_t deadline_ns = 0;       // Not 0: a parked worker wakes in time for it.
-  int victim = -1;                     // The worker to steal from first.
-  bool may_switch = true;              // False inside a chunk.
+  completion_counter* counter =
+      nullptr;                    // Set: this counter ends the wait, and `holds` is not used.
+  std::uint64_t deadline_ns = 0;  // Not 0: a parked worker wakes in time for it.
+  int victim = -1;                // The worker to steal from first.
+  bool may_switch = true;         // False inside a chunk.
   bool may_steal = true;
   bool may_stop = true;  // Whether the job's end ends this wait, by job_stopped.
   [[nodiscard]] bool is_over() const noexcept {
-    return told != nullptr ? told->pending == 0 : holds(subject);
+    return counter != nullptr ? counter->pending == 0 : holds(subject);
   }
 };
 

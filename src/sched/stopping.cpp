@@ -1,4 +1,4 @@
-// What a worker does about rare requests: reports, new mailboxes, and the end of the job.
+// What a worker does about rare requests: reports, new mailboxes, and the stop of the job.
 // docs/protocols/stopping.md.
 #include <mutex>
 #include <vector>
@@ -17,7 +17,7 @@ bool worker::attend() {
     if (mail_of_[i] != nullptr) inbound_.push_back({mail_of_[i], static_cast<int>(i)});
   }
   const auto here = static_cast<std::size_t>(index_);
-  // Written once: others read it when this worker has sent what they answer.
+  // Written once. Other workers read it only in answers to what this worker has sent afterwards.
   if (source_ == nullptr && !owner_.sources_.empty()) source_ = owner_.sources_[here].get();
   const bool is_asked =
       owner_.collect_ != nullptr && owner_.collected_[here] != owner_.collect_round_;
@@ -53,7 +53,7 @@ void worker::release_waiters() noexcept {
   looked_at_.clear();
   each_fiber([&](fiber& f) {
     if (f.waiting_in == nullptr || &f == &running()) return;
-    if (f.told_by != nullptr) return release(*f.told_by);  // It may be ready already.
+    if (f.waits_for != nullptr) return release(*f.waits_for);  // It may be ready already.
     for (const fiber* ready = first_ready(); ready != nullptr; ready = ready->next)
       if (ready == &f) return;
     make_ready(f);
@@ -63,7 +63,8 @@ void worker::release_waiters() noexcept {
 void worker::call(fiber& f) noexcept {
   f.is_called = true;
   if (f.waiting_in == nullptr || &f == &running()) return;
-  if (f.told_by != nullptr) return release(*f.told_by);  // Those that wait for the same wait on.
+  // Other fibers that wait for the same counter find it pending, and wait again.
+  if (f.waits_for != nullptr) return release(*f.waits_for);
   if (std::erase_if(looked_at_, [&](const looked_at& at) { return at.f == &f; }) != 0)
     make_ready(f);
 }

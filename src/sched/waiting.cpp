@@ -123,7 +123,7 @@ inline bool worker::spin_once(const waiter& w) {
     if (drain(inbound_[i], &w) && w.is_over()) return true;
   if (outside_ != nullptr && outside_->glance()) return w.is_over();
   if (source_ != nullptr && source_->look()) return w.is_over();
-  return w.told == nullptr && w.is_over();
+  return w.counter == nullptr && w.is_over();
 }
 
 // Delivers the mail of `sender` until `c` has nothing pending: true. False when no mail came, or when other work needs
@@ -211,14 +211,14 @@ void worker::block(waiter& w) {
     fiber& f;
     // A wait inside a wait: in the outer one this fiber stole a chunk, and the chunk waits for its own loop now.
     const wait_description* const outer = f.waiting_in;
-    completion_counter* const outer_told_by = f.told_by;
+    completion_counter* const outer_waits_for = f.waits_for;
     in_wait(fiber& waiting, const waiter& w) : f(waiting) {
       f.waiting_in = w.description;
-      f.told_by = w.told;
+      f.waits_for = w.counter;
     }
     ~in_wait() {
       f.waiting_in = outer;
-      f.told_by = outer_told_by;
+      f.waits_for = outer_waits_for;
     }
   } marked(self, w);
   std::uint32_t idle_rounds = 0;
@@ -236,7 +236,7 @@ void worker::block(waiter& w) {
       suspend(w, attached_thread_->stand_in());
       continue;
     }
-    const bool any = !std::exchange(has_looked, false) && poll(w.told != nullptr ? &w : nullptr);
+    const bool any = !std::exchange(has_looked, false) && poll(w.counter != nullptr ? &w : nullptr);
     // Right after the poll that began the unwinding: it released the other fibers, not this one, so
     // this one must not suspend itself again.
     if (unwinding_ && w.may_stop) [[unlikely]]
@@ -316,8 +316,8 @@ void worker::suspend(waiter& w, fiber& next) {
   fiber& self = running();
   if (!next.flow) prepare(next);
   if (&self != &root_) {
-    if (w.told != nullptr)
-      w.told->add(self);
+    if (w.counter != nullptr)
+      w.counter->add(self);
     else
       looked_at_.push_back({&w, &self});
   }
@@ -365,7 +365,7 @@ void worker::perturb_seeded() {
   if (open_slots_.load(std::memory_order_relaxed) != 0) {
     std::vector<completion_counter*> waited_for;
     each_fiber([&](fiber& f) {
-      if (f.told_by != nullptr && f.told_by->last == &f) waited_for.push_back(f.told_by);
+      if (f.waits_for != nullptr && f.waits_for->last == &f) waited_for.push_back(f.waits_for);
     });
     if (!waited_for.empty()) release(*waited_for[next_random() % waited_for.size()]);
   }

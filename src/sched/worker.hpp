@@ -106,7 +106,7 @@ class worker {
       pop_ready(*next);
       fiber& self = *running_;
       self.waiting_in = &description;
-      self.told_by = &c;
+      self.waits_for = &c;
       c.add(self);
       switch_to(*next);
       self.waiting_in = nullptr;
@@ -244,7 +244,7 @@ class worker {
   }
 
   static constinit fiber_hooks hooks;
-  // Makes hooks.answer run on the stack of `f`, a fiber of this worker, when it next waits.
+  // Makes hooks.answer run on the stack of `f`, a fiber of this worker: at once if it waits, else in its next wait.
   void call(fiber& f) noexcept;
 
   // One pass: delivers what has arrived. With a waiter it returns early: when that wait is over, or at the end of a
