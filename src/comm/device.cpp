@@ -548,9 +548,9 @@ bool local_device::try_arm() noexcept {
   return true;
 }
 
-bool local_device::take_leave() noexcept {
+bool local_device::shut_down() noexcept {
   bool all = true;
-  for (auto& each : channels_) all &= each->to->take_leave();
+  for (auto& each : channels_) all &= each->to->shut_down();
   return all;
 }
 

@@ -61,8 +61,8 @@ class local_device final : public device {
                std::span<const comm::address> places, std::uint32_t self);
   // A process that no transport reaches, -1 for none. Called after connect().
   [[nodiscard]] int process_without_way() const noexcept;
-  // transport::take_leave() of all its transports.
-  [[nodiscard]] bool take_leave() noexcept;
+  // transport::shut_down() of all its transports.
+  [[nodiscard]] bool shut_down() noexcept;
 
   // --- Posting, with the lock held ---
   // Each returns as post() does, but does not check what the caller may do.
@@ -101,7 +101,7 @@ class local_device final : public device {
   spin_lock* lock() const noexcept { return lock_.get(); }
 
   remote_memory expose(std::span<std::byte> memory, peer_access peers, int process);
-  void conceal(const remote_memory& exposed) noexcept;
+  void end_exposure(const remote_memory& exposed) noexcept;
 
   // --- From other devices ---
   void hand_over(operation* to_this_device) noexcept { handed_.push(to_this_device); }

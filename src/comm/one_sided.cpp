@@ -70,7 +70,7 @@ bool local_device::expose_far(transport& to, std::span<std::byte> memory, peer_a
   }
 }
 
-void local_device::conceal(const remote_memory& exposed) noexcept {
+void local_device::end_exposure(const remote_memory& exposed) noexcept {
   const device_guard guard(lock_.get());
   exposure& ended = exposures_[(exposed.region & 0xffffffffu) - 1];
   // Answers to gets that are still being sent from this memory.

@@ -224,14 +224,14 @@ registered_memory::registered_memory(registered_memory&& other) noexcept
     : device_(std::exchange(other.device_, nullptr)), remote_(other.remote_) {}
 registered_memory& registered_memory::operator=(registered_memory&& other) noexcept {
   if (this != &other) {
-    if (device_ != nullptr) local(*device_).conceal(remote_);
+    if (device_ != nullptr) local(*device_).end_exposure(remote_);
     device_ = std::exchange(other.device_, nullptr);
     remote_ = other.remote_;
   }
   return *this;
 }
 registered_memory::~registered_memory() {
-  if (device_ != nullptr) local(*device_).conceal(remote_);
+  if (device_ != nullptr) local(*device_).end_exposure(remote_);
 }
 
 }  // namespace weft::comm

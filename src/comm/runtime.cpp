@@ -229,7 +229,7 @@ runtime::~runtime() {
   // By turns: a farewell ends when its peer has taken it, which leaves likewise.
   for (bool all = false; !all;) {
     all = true;
-    for (auto& each : state_->devices) all &= each->take_leave();
+    for (auto& each : state_->devices) all &= each->shut_down();
   }
   // Devices first: their endpoints may still use memory of what else is here.
   state_->devices.clear();

@@ -172,8 +172,8 @@ class transport {
   // Tells peers that this endpoint leaves, and pushes its last messages out, without waiting; what comes meanwhile is
   // dropped. It is called for the endpoints of a process by turns until all return true in one round: an endpoint may
   // need others, also of its own process, to take its messages. Afterwards only deregister() may be called, and the
-  // destructor, which takes leave for this endpoint alone.
-  [[nodiscard]] virtual bool take_leave() noexcept { return true; }
+  // destructor, which shuts this endpoint alone down.
+  [[nodiscard]] virtual bool shut_down() noexcept { return true; }
 };
 
 }  // namespace weft

@@ -24,6 +24,9 @@ GONE = {
     r"call_thieves": "wake_thief",
     r"(is_|begin_)?hindered": "needs_slow_path",
     r"short[ _]ways?": "fast path",
+    r"take_leave": "shut_down",
+    r"conceal": "end_exposure",
+    r"is_deaf": "has_no_buffer_posted",
 }
 # Elsewhere these words may have their own meaning: by top folder.
 GONE_IN = {"src/": {r"long[ _]way(?! [=<;])": "slow path", r"distant": "remote", r"shower": "owner", r"fellows?": "of the same worker", r"talks?\b(?= [a-z_]+\()": "control messages",

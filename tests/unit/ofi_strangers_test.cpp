@@ -138,7 +138,7 @@ class strangers : public ::testing::TestWithParam<const char*> {
   void TearDown() override {
     for (bool all = false; !all;) {
       all = true;
-      for (auto& each : endpoints_) all &= each == nullptr || each->take_leave();
+      for (auto& each : endpoints_) all &= each == nullptr || each->shut_down();
     }
   }
   void poll() {

@@ -107,7 +107,7 @@ class transport_contract : public ::testing::TestWithParam<contract_case> {
   void leave() {
     for (bool all = false; !all;) {
       all = true;
-      for (auto& each : endpoints_) all &= each == nullptr || each->take_leave();
+      for (auto& each : endpoints_) all &= each == nullptr || each->shut_down();
     }
     endpoints_.clear();
   }

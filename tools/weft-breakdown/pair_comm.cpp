@@ -69,7 +69,7 @@ class observed_transport final : public transport {
   void mark_failed(std::uint32_t peer, const char* why) noexcept override {
     beneath_->mark_failed(peer, why);
   }
-  [[nodiscard]] bool take_leave() noexcept override { return beneath_->take_leave(); }
+  [[nodiscard]] bool shut_down() noexcept override { return beneath_->shut_down(); }
 
  private:
   struct forward final : arrivals {

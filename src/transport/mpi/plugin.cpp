@@ -174,7 +174,7 @@ class mpi_transport final : public transport {
   }
 
   ~mpi_transport() override {
-    while (!take_leave()) ::usleep(1000);
+    while (!shut_down()) ::usleep(1000);
     const turn mine;
     small_.abandon();
     large_.abandon();
@@ -193,7 +193,7 @@ class mpi_transport final : public transport {
   }
 
   // What it has sent, for at most a second.
-  bool take_leave() noexcept override {
+  bool shut_down() noexcept override {
     const std::uint64_t now = now_ns();
     if (leaves_until_ns_ == 0) leaves_until_ns_ = now + farewell_ns;
     const turn mine;

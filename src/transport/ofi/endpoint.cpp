@@ -301,7 +301,7 @@ void ofi_transport::deregister(memory_region& region) noexcept {
 bool ofi_transport::arm() noexcept {
   // Without any buffer nothing rings: see watch().
   if (is_marked_.load(std::memory_order_relaxed) || !failures_.empty() || early_ ||
-      first_to_self_ != nullptr || is_deaf())
+      first_to_self_ != nullptr || has_no_buffer_posted())
     return false;
   // libfabric's own answer does not cover what it has already taken out of a socket.
   fi_cq_data_entry entry;

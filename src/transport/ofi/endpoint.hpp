@@ -59,7 +59,7 @@ class ofi_transport final : public transport {
   void disarm() noexcept override;
   [[nodiscard]] int wait_descriptor() const noexcept override { return sleeper_.get(); }
   void mark_failed(std::uint32_t peer, const char* why) noexcept override;
-  [[nodiscard]] bool take_leave() noexcept override;
+  [[nodiscard]] bool shut_down() noexcept override;
 
  private:
   class file_descriptor {
@@ -152,7 +152,7 @@ class ofi_transport final : public transport {
   void post_refused() noexcept;
   [[nodiscard]] long give_to_provider(operation& buffer) noexcept;
   // Whether nothing can arrive, since the provider has none of the buffers.
-  [[nodiscard]] bool is_deaf() noexcept { return unposted_.size() == buffer_count_; }
+  [[nodiscard]] bool has_no_buffer_posted() noexcept { return unposted_.size() == buffer_count_; }
 
   // Failures.
   void fail(std::uint32_t peer, std::string why) noexcept;
@@ -195,7 +195,7 @@ class ofi_transport final : public transport {
   // 0: it does not leave yet. Once it leaves, known_ has the peers that are still to be told.
   std::uint64_t leaves_until_ns_ = 0;
   std::vector<operation*> unposted_;    // Buffers that the provider has refused so far.
-  int deaf_looks_ = 0;                  // Looks of watch() in a row with is_deaf().
+  int looks_without_buffer_ = 0;        // Looks of watch() in a row with has_no_buffer_posted().
   operation* first_to_self_ = nullptr;  // Packets on the way to this endpoint itself.
   operation* last_to_self_ = nullptr;
   std::vector<failure> failures_;  // Not told yet.

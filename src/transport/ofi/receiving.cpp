@@ -97,7 +97,7 @@ void ofi_transport::post_refused() noexcept {
     result = give_to_provider(*buffer);
     return result == 0;
   });
-  if (is_deaf() && result != -FI_EAGAIN) fail_all(result);
+  if (has_no_buffer_posted() && result != -FI_EAGAIN) fail_all(result);
 }
 
 int ofi_transport::receive_from_self(arrivals& to, int budget) noexcept {

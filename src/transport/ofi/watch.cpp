@@ -108,8 +108,8 @@ void ofi_transport::fail_operations_to(std::uint32_t peer, arrivals& to) noexcep
 
 void ofi_transport::watch() noexcept {
   watched_at_ = ticks();
-  deaf_looks_ = is_deaf() ? deaf_looks_ + 1 : 0;
-  if (deaf_looks_ > ofi_deaf_looks_max) return fail_all(-FI_EAGAIN);
+  looks_without_buffer_ = has_no_buffer_posted() ? looks_without_buffer_ + 1 : 0;
+  if (looks_without_buffer_ > ofi_deaf_looks_max) return fail_all(-FI_EAGAIN);
   if (++looks_ % ofi_silent_looks == 0 && is_tcp(*info_)) look_for_strangers();
   const std::size_t count = std::min(known_.size(), ofi_watched_max);
   for (std::size_t i = 0; i < count; ++i) watch(known_[watched_to_++ % known_.size()]);
@@ -226,7 +226,7 @@ void ofi_transport::probe(std::uint32_t peer) noexcept {
 }
 
 // Tells everybody who would otherwise miss this endpoint, for at most a second.
-bool ofi_transport::take_leave() noexcept {
+bool ofi_transport::shut_down() noexcept {
   class silence final : public arrivals {
    public:
     void delivered(std::uint32_t, const wire_header&,
@@ -249,7 +249,7 @@ bool ofi_transport::take_leave() noexcept {
 }
 
 ofi_transport::~ofi_transport() {
-  while (!take_leave()) {
+  while (!shut_down()) {
   }
 }
 
