@@ -9,7 +9,9 @@ set(weft_soversion ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 add_library(weft-shared SHARED ${PROJECT_SOURCE_DIR}/src/program/thread_start.cpp
   ${PROJECT_SOURCE_DIR}/src/program/blocking_calls.cpp ${PROJECT_SOURCE_DIR}/src/program/affinity.cpp
   ${PROJECT_SOURCE_DIR}/src/program/executing.cpp ${PROJECT_SOURCE_DIR}/src/program/moved_calls.cpp
-  ${PROJECT_SOURCE_DIR}/src/program/rank_signals.cpp
+  ${PROJECT_SOURCE_DIR}/src/program/rank_signals.cpp ${PROJECT_SOURCE_DIR}/src/program/signal_table.cpp
+  ${PROJECT_SOURCE_DIR}/src/program/signal_delivery.cpp ${PROJECT_SOURCE_DIR}/src/program/signal_timers.cpp
+  ${PROJECT_SOURCE_DIR}/src/program/signal_waits.cpp
   ${PROJECT_SOURCE_DIR}/src/program/fault_handlers.cpp)
 target_include_directories(weft-shared PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 target_compile_options(weft-shared PRIVATE -ftls-model=initial-exec)

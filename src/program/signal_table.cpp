@@ -1,0 +1,181 @@
+// Which ranks of a process have signals of their own, and what the process does with each number on their account.
+#include "program/signal_table.hpp"
+
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "base/forked_child.hpp"
+#include "base/library_function.hpp"
+#include "job/caller.hpp"
+#include "program/program.h"
+#include "program/rank_signals.h"
+#include "sched/worker.hpp"
+#include "sync/published.hpp"
+
+namespace weft::detail {
+namespace {
+
+// By the number of the rank, for handlers. Made once.
+constinit published<std::atomic<rank_signals*>*> by_number;
+
+bool is_nothing_by_default(int number) noexcept {
+  return number == SIGCHLD || number == SIGURG || number == SIGWINCH || number == SIGCONT;
+}
+
+// A child has its parent's handlers itself, and nobody who would pass on.
+void begin_child() {
+  const std::atomic<rank_signals*>* const all = by_number.hint();
+  if (all == nullptr) return;
+  const auto* const rank = static_cast<const job_rank*>(worker::identity());
+  const rank_signals* const mine =
+      rank != nullptr ? all[rank->number].load(std::memory_order_relaxed) : nullptr;
+  for (int n = 1; n <= signals_max; ++n)
+    if ((table().taken & bit_of(n)) != 0) {
+      struct sigaction own {};
+      if (mine != nullptr) own = mine->actions[static_cast<std::size_t>(n)];
+      kernel_action()(n, &own, nullptr);
+    }
+  sigset_t mask;
+  set_bits(mine != nullptr ? mine->blocked.load(std::memory_order_relaxed) : 0, mask);
+  pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+  forget_passing();
+  table().lock.unlock();
+}
+
+}  // namespace
+
+process_signals& table() noexcept {
+  static process_signals& all = *new process_signals;
+  return all;
+}
+
+decltype(::sigaction)* kernel_action() {
+  static auto* const next = next_definition<decltype(::sigaction)>("sigaction");
+  return next;
+}
+
+bool has_signals_of_ranks() noexcept {
+  return by_number.value() != nullptr;
+}
+rank_signals* signals_of(int rank) noexcept {
+  const std::atomic<rank_signals*>* const all = by_number.value();
+  return all != nullptr ? all[rank].load(std::memory_order_relaxed) : nullptr;
+}
+
+void choose_action(int number) {
+  bool any = false, ignored = false;
+  for (const auto& one : table().all) {
+    const struct sigaction& action = one->actions[static_cast<std::size_t>(number)];
+    any |=
+        is_handler(action) || (one->blocked.load(std::memory_order_relaxed) & bit_of(number)) != 0;
+    ignored |= !is_handler(action) && action.sa_handler == SIG_IGN;
+  }
+  // The kernel would collect the children of all.
+  if (number == SIGCHLD) any |= ignored;
+  struct sigaction& before = table().before[static_cast<std::size_t>(number)];
+  const bool is_taken = (table().taken & bit_of(number)) != 0;
+  if (!any && !ignored) {
+    if (is_taken) kernel_action()(number, &before, nullptr);
+    table().taken &= ~bit_of(number);
+    return;
+  }
+  struct sigaction ours {};
+  sigfillset(&ours.sa_mask);
+  if (any) {
+    ours.sa_sigaction = &on_signal_of_process;
+    ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+  } else {
+    ours.sa_handler = SIG_IGN;
+  }
+  kernel_action()(number, &ours, is_taken ? nullptr : &before);
+  table().taken |= bit_of(number);
+}
+
+void do_default(int number) {
+  if (is_nothing_by_default(number)) return;
+  if (number == SIGTSTP || number == SIGTTIN || number == SIGTTOU) {
+    ::syscall(SYS_kill, getpid(), SIGSTOP);
+    return;
+  }
+  struct sigaction end {};
+  kernel_action()(number, &end, nullptr);
+  weft_raises(number);
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, number);
+  pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
+  ::syscall(SYS_tgkill, getpid(), gettid(), number);
+}
+
+void post(rank_signals& to, int number, const siginfo_t& details) noexcept {
+  const struct sigaction& action = to.actions[static_cast<std::size_t>(number)];
+  const bool is_blocked = (to.blocked.load(std::memory_order_relaxed) & bit_of(number)) != 0;
+  if (!is_blocked && !is_handler(action)) return;
+  const std::lock_guard hold(to.details_lock);
+  to.details[static_cast<std::size_t>(number)] = details;
+  to.pending.fetch_or(bit_of(number), std::memory_order_relaxed);
+}
+
+rank_signals& own_signals(const job_rank& rank) {
+  if (rank_signals* const there = signals_of(rank.number)) return *there;
+  const std::lock_guard hold(table().lock);
+  if (by_number.hint() == nullptr) {
+    begin_passing();
+    ::pthread_atfork([] { table().lock.lock(); }, [] { table().lock.unlock(); }, &begin_child);
+    by_number.publish(new std::atomic<rank_signals*>[rank.of->places.size()] {});
+  }
+  std::atomic<rank_signals*>& place = by_number.hint()[rank.number];
+  if (rank_signals* const there = place.load(std::memory_order_relaxed)) return *there;
+  for (const auto& one : table().ended)
+    if (one->rank == &rank) return *one;
+  auto made = std::make_unique<rank_signals>();
+  made->rank = &rank;
+  for (int n = 1; n <= signals_max; ++n) {
+    // What the process began with, as far as that is to ignore it.
+    struct sigaction now {};
+    if ((table().taken & bit_of(n)) != 0)
+      now = table().before[static_cast<std::size_t>(n)];
+    else
+      kernel_action()(n, nullptr, &now);
+    if (!is_handler(now)) made->actions[static_cast<std::size_t>(n)].sa_handler = now.sa_handler;
+  }
+  if (state_of_caller() != nullptr) accept_relays();
+  place.store(made.get(), std::memory_order_relaxed);
+  table().all.push_back(std::move(made));
+  return *table().all.back();
+}
+
+rank_signals* signals_of_caller() noexcept {
+  if (worker::caller() == nullptr) return nullptr;
+  rank_signals* const mine = signals_of(static_cast<const job_rank*>(worker::caller())->number);
+  return mine == nullptr || is_forked_child() ? nullptr : mine;
+}
+
+}  // namespace weft::detail
+
+extern "C" {
+
+void weft_forget_signals(int rank) {
+  using namespace weft::detail;
+  std::atomic<rank_signals*>* const all = by_number.value();
+  rank_signals* const its = all != nullptr ? all[rank].load(std::memory_order_relaxed) : nullptr;
+  if (its == nullptr) return;
+  ++its->kept_back;
+  const std::lock_guard hold(table().lock);
+  all[rank].store(nullptr, std::memory_order_relaxed);
+  std::erase_if(table().timers, [&](const timer& t) { return t.of == its; });
+  its->has_ended = true;
+  its->pending.store(0, std::memory_order_relaxed);
+  const auto at =
+      std::ranges::find_if(table().all, [&](const auto& one) { return one.get() == its; });
+  table().ended.push_back(std::move(*at));
+  table().all.erase(at);
+  for (int n = 1; n <= signals_max; ++n)
+    if ((table().taken & bit_of(n)) != 0) choose_action(n);
+}
+}
