@@ -126,8 +126,13 @@ void future_core::break_promise() noexcept {
                                name_of_file(made_at_.file_name()), made_at_.line()))));
 }
 
+void future_core::note_cancelled() noexcept {
+  note_failure(std::make_exception_ptr(cancelled()));
+}
+
 void future_core::cancel() noexcept {
-  fail(std::make_exception_ptr(cancelled()));
+  note_cancelled();
+  happen();
 }
 
 void refuse_empty_future(const char* call) {
@@ -179,7 +184,6 @@ continuation::continuation() noexcept : home(task_source::here_or_null()) {
 }
 
 void continue_after(future_core& first, continuation& then) {
-  then.home = &task_source::here("future::then");
   if (!first.listen(then)) then.told(then);
 }
 

@@ -46,8 +46,12 @@ struct group_core::body : arrival {
   }
   void request_stop() noexcept {
     stopped.store(true, std::memory_order_relaxed);  // Relaxed: an early end is only a courtesy.
-    const std::lock_guard hold(lock);
-    if (stop.stop_possible()) stop.request_stop();
+    std::stop_source source{std::nostopstate};
+    {
+      const std::lock_guard hold(lock);
+      source = stop;
+    }
+    source.request_stop();  // Without the lock: the program's callbacks may ask the group.
   }
 };
 

@@ -2,10 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 #include <weft/tasks.hpp>
 
@@ -72,6 +75,42 @@ TEST(a_coroutine, throws_what_it_waits_for_throws) {
     EXPECT_THROW(fail_after(spawn([] {})).get(), std::runtime_error);
     EXPECT_THROW(fail_after(spawn([] { throw 3; })).get(), int);
   });
+}
+
+struct slow_to_go {
+  std::atomic<int>* alive;
+  explicit slow_to_go(std::atomic<int>& count) : alive(&count) { ++count; }
+  slow_to_go(slow_to_go&& other) noexcept : alive(std::exchange(other.alive, nullptr)) {}
+  ~slow_to_go() {
+    if (alive == nullptr) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    --*alive;
+  }
+};
+
+// The one that waits is on another worker, and could look while the destructors run.
+TEST(a_coroutine, is_over_with_its_variables_and_parameters_when_its_future_is_ready) {
+  const auto body = [] {
+    for (int i = 0; i < 5; ++i) {
+      std::atomic<int> alive = 0;
+      std::atomic<bool> is_made = false;
+      promise<int> value;
+      future<int> result;
+      future<void> elsewhere = spawn([&] {
+        result = [](future<int> of, slow_to_go given) -> future<int> {
+          const slow_to_go local(*given.alive);
+          co_return co_await of;
+        }(value.get_future(), slow_to_go(alive));
+        is_made = true;
+        value.set_value(i);
+      });
+      while (!is_made) std::this_thread::yield();  // Not by this worker.
+      EXPECT_EQ(result.get(), i);
+      EXPECT_EQ(alive, 0);
+      elsewhere.get();
+    }
+  };
+  EXPECT_EQ(run_tasks(workers_of(2), body), 0);
 }
 
 TEST(a_coroutine, waits_for_shared_futures_and_many_wait_for_one) {

@@ -129,6 +129,21 @@ TEST(task_group, stops_tasks_that_ask_for_the_token) {
   });
 }
 
+TEST(task_group, lets_callbacks_of_its_token_ask_it_and_stop_it) {
+  run_everywhere([] {
+    task_group all;
+    bool is_told = false;
+    const std::stop_token token = all.get_stop_token();
+    const std::stop_callback callback(token, [&] {
+      all.request_stop();
+      is_told = all.get_stop_token().stop_requested();
+    });
+    all.spawn([] { throw 1; });
+    EXPECT_THROW(all.wait(), int);
+    EXPECT_TRUE(is_told);
+  });
+}
+
 TEST(a_task, may_wait_for_what_its_waiter_does_later) {
   run_everywhere([] {
     promise<int> later;
@@ -189,6 +204,36 @@ TEST(a_future, that_was_taken_is_refused) {
             0);
 }
 
+TEST(a_future, that_was_moved_from_is_empty_and_what_it_had_goes) {
+  run_everywhere([] {
+    auto kept = std::make_shared<int>(1);
+    future<std::shared_ptr<int>> first = make_ready_future(kept);
+    future<std::shared_ptr<int>> second = make_ready_future(std::make_shared<int>(2));
+    first = std::move(second);
+    EXPECT_FALSE(second.valid());
+    EXPECT_EQ(kept.use_count(), 1);
+    EXPECT_EQ(*first.get(), 2);
+  });
+}
+
+// What a task has captured goes before its future is ready, whoever keeps that.
+TEST(a_promise, that_goes_with_its_task_gives_its_future_an_error) {
+  run_everywhere([] {
+    promise<int> inner;
+    future<int> value = inner.get_future();
+    future<void> keeps =
+        spawn([mine = std::move(inner)] { throw std::runtime_error("before it was set"); });
+    EXPECT_THROW((void)value.get(), broken_promise);
+    promise<int> further;
+    future<int> other = further.get_future();
+    future<void> passes = keeps.then([mine = std::move(further)] {});
+    EXPECT_THROW((void)other.get(), broken_promise);
+    EXPECT_THROW(passes.get(), std::runtime_error);
+    int here = 5;
+    EXPECT_EQ(&spawn([&here]() -> int& { return here; }).get(), &here);
+  });
+}
+
 TEST(a_promise, that_is_dropped_gives_its_future_an_error) {
   run_everywhere([] {
     future<int> orphan;
@@ -225,6 +270,24 @@ TEST(then, runs_on_values_and_exceptions_go_past_it) {
     future<int> chain = make_ready_future(0);
     for (int i = 0; i < 1000; ++i) chain = chain.then([](int x) { return x + 1; });
     EXPECT_EQ(chain.get(), 1000);
+  });
+}
+
+TEST(then, may_follow_many_times_whatever_comes) {
+  run_everywhere([] {
+    constexpr int links = 20'000;
+    for (const bool fails : {false, true}) {
+      promise<int> first;
+      future<int> last = first.get_future();
+      for (int i = 0; i < links; ++i) last = last.then([](int x) { return x + 1; });
+      if (fails) {
+        first.set_exception(std::make_exception_ptr(7));
+        EXPECT_THROW((void)last.get(), int);
+      } else {
+        first.set_value(0);
+        EXPECT_EQ(last.get(), links);
+      }
+    }
   });
 }
 

@@ -4,7 +4,8 @@
 //
 // It begins at once, on the caller's stack. Where it waits it leaves its stack, and goes on as a task on the worker where
 // it waited: what it holds of that thread stays right. An exception of what it waits for is thrown there. The future it
-// waits for stays its own; each is waited for once. When the job stops its variables are destroyed where it waits.
+// waits for stays its own; each is waited for once. Its own future is ready when its variables and parameters have been
+// destroyed. When the job stops they are destroyed where it waits.
 #pragma once
 #include <coroutine>
 #include <utility>
@@ -45,31 +46,44 @@ struct promise_base {
   }
   promise_base(const promise_base&) = delete;
   promise_base& operator=(const promise_base&) = delete;
-  // Of a frame that is destroyed before its end, too.
+  // Of a frame that is destroyed before its end.
   ~promise_base() {
-    if (!state->is_ready()) state->cancel();
+    if (state == nullptr) return;
+    state->cancel();
     state->drop_reference();
   }
+  // First goes the frame, in which this lies, too.
+  struct frame_end {
+    [[nodiscard]] bool await_ready() const noexcept { return false; }
+    template <class Promise>
+    void await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
+      future_state<T>* const set = std::exchange(ended.promise().state, nullptr);
+      ended.destroy();
+      set->happen();
+      set->drop_reference();
+    }
+    void await_resume() const noexcept {}
+  };
   static void* operator new(std::size_t bytes) { return take_memory(bytes); }
   static void operator delete(void* memory, std::size_t bytes) noexcept {
     give_memory(memory, bytes);
   }
   [[nodiscard]] future<T> get_return_object() noexcept { return future_access::adopt(state); }
   [[nodiscard]] std::suspend_never initial_suspend() const noexcept { return {}; }
-  [[nodiscard]] std::suspend_never final_suspend() const noexcept { return {}; }
-  void unhandled_exception() noexcept { state->fail(std::current_exception()); }
+  [[nodiscard]] frame_end final_suspend() const noexcept { return {}; }
+  void unhandled_exception() noexcept { state->note_failure(std::current_exception()); }
 };
 
 template <class T>
 struct coroutine_promise : promise_base<T> {
   template <class Value = T>
   void return_value(Value&& value) {
-    this->state->set(std::forward<Value>(value));
+    this->state->emplace(std::forward<Value>(value));
   }
 };
 template <>
 struct coroutine_promise<void> : promise_base<void> {
-  void return_void() { state->set(); }
+  void return_void() { state->emplace(); }
 };
 
 }  // namespace detail

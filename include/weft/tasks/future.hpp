@@ -66,8 +66,11 @@ class future_core {
   [[nodiscard]] bool listen(listener& to) noexcept;
   // Once, after the value or the failure has been written.
   void happen() noexcept;
+  // What stands in place of a value; nobody is told before happen().
+  void note_failure(std::exception_ptr why) noexcept { failure_ = std::move(why); }
+  void note_cancelled() noexcept;
   void fail(std::exception_ptr why) noexcept {
-    failure_ = std::move(why);
+    note_failure(std::move(why));
     happen();
   }
   // The promise, dropped without a value; the task, not run because a stop was requested.
@@ -123,20 +126,19 @@ class future_state : public future_core {
     emplace(std::forward<Value>(value)...);
     happen();
   }
-  // What f(arguments...) returns or throws.
-  template <class F, class... Arguments>
-  void set_by(F& f, Arguments&&... arguments) noexcept {
+  // What f() returns or throws; nobody is told before happen().
+  template <class F>
+  void take_from(F&& f) noexcept {
     try {
       if constexpr (std::is_void_v<T>) {
-        std::invoke(f, std::forward<Arguments>(arguments)...);
+        f();
         emplace();
       } else {
-        emplace(std::invoke(f, std::forward<Arguments>(arguments)...));
+        emplace(f());
       }
     } catch (...) {
-      return fail(std::current_exception());
+      note_failure(std::current_exception());
     }
-    happen();
   }
   [[nodiscard]] stored<T>& value() noexcept { return *value_; }
 
@@ -152,7 +154,8 @@ class held {
   explicit held(State* counted) noexcept : state_(counted) {}
   held(held&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
   held& operator=(held&& other) noexcept {
-    std::swap(state_, other.state_);
+    held before(std::move(other));
+    std::swap(state_, before.state_);
     return *this;
   }
   ~held() {
@@ -193,9 +196,25 @@ struct continuation : listener, task {
 // Submits it at once where that is set already.
 void continue_after(future_core& first, continuation& then);
 
+// The function that gives a value. It goes before anybody is told of that: what it has captured may be what others wait
+// for, such as a promise. Not where the value is a reference, which may be to something in it.
+template <class R, class F>
+class giving_function {
+ public:
+  template <class G>
+  explicit giving_function(G&& from) : f_(std::in_place, std::forward<G>(from)) {}
+  [[nodiscard]] F& operator*() noexcept { return *f_; }
+  void end() noexcept {
+    if constexpr (!std::is_reference_v<R>) f_.reset();
+  }
+
+ private:
+  std::optional<F> f_;
+};
+
 template <class R, class F>
 struct spawned_task final : future_state<R>, task {
-  F f;
+  giving_function<R, F> f;
   std::stop_token stop;
   template <class G>
   spawned_task(G&& body, const task_options& how, const std::source_location& from)
@@ -208,11 +227,13 @@ struct spawned_task final : future_state<R>, task {
     act = [](task& self, bool may_run) noexcept {
       auto& mine = static_cast<spawned_task&>(self);
       if (!may_run || mine.stop.stop_requested())
-        mine.cancel();
+        mine.note_cancelled();
       else if constexpr (std::is_invocable_v<F&, std::stop_token>)
-        mine.set_by(mine.f, mine.stop);
+        mine.take_from([&]() -> R { return std::invoke(*mine.f, mine.stop); });
       else
-        mine.set_by(mine.f);
+        mine.take_from(*mine.f);
+      mine.f.end();
+      mine.happen();
       mine.drop_reference();
     };
   }
@@ -240,7 +261,7 @@ struct result_of_then<F, void> {
 
 template <class R, class F, class T>
 struct then_task final : future_state<R>, continuation {
-  F f;
+  giving_function<R, F> f;
   future<T> input;
   template <class G>
   then_task(G&& body, future<T>&& from, const std::source_location& at)
@@ -253,17 +274,21 @@ struct then_task final : future_state<R>, continuation {
       auto& mine = static_cast<then_task&>(self);
       const future_core& from_input = *future_access::state(mine.input);
       if (!may_run) {
-        mine.cancel();
+        mine.note_cancelled();
       } else if constexpr (result_of_then<F, T>::takes_value) {
         if (from_input.failure() != nullptr)
-          mine.fail(from_input.failure());
+          mine.note_failure(from_input.failure());
         else if constexpr (std::is_void_v<T>)
-          mine.set_by(mine.f);
+          mine.take_from(*mine.f);
         else
-          mine.set_by(mine.f, mine.input.get());
+          mine.take_from([&]() -> R { return std::invoke(*mine.f, mine.input.get()); });
       } else {
-        mine.set_by(mine.f, std::move(mine.input));
+        mine.take_from([&]() -> R { return std::invoke(*mine.f, std::move(mine.input)); });
       }
+      mine.f.end();
+      // A long chain of them goes one by one, not each with the next on the stack.
+      if constexpr (!std::is_reference_v<R>) mine.input = {};
+      mine.happen();
       mine.drop_reference();
     };
   }
@@ -301,6 +326,7 @@ class [[nodiscard]] future {
     using body = std::decay_t<F>;
     using result = typename detail::result_of_then<body, T>::type;
     detail::future_core& first = *checked("then");
+    detail::check_may_spawn("future::then");
     auto* made = detail::make_pooled<detail::then_task<result, body, T>>(std::forward<F>(f),
                                                                          std::move(*this), at);
     future<result> of_made =
