@@ -29,7 +29,12 @@ std::uint64_t object_table::add(std::shared_ptr<void> made, const char* type) {
 
 std::shared_ptr<void> object_table::find(std::uint64_t number, const char* type) {
   const std::lock_guard hold(lock_);
-  return at(number, type).object;
+  known& called = at(number, type);
+  ++called.calls;
+  if (!called.is_left()) return called.object;
+  std::shared_ptr<void> last = std::move(called.object);
+  objects_.erase(number);
+  return last;
 }
 
 void object_table::hold(std::uint64_t number, const char* type) {
@@ -37,13 +42,15 @@ void object_table::hold(std::uint64_t number, const char* type) {
   ++at(number, type).references;
 }
 
-void object_table::release(std::uint64_t number) {
+void object_table::release(std::uint64_t number, std::uint64_t calls) {
   std::shared_ptr<void> last;  // Its destructor runs without the lock.
   const std::lock_guard hold(lock_);
   const auto found = objects_.find(number);
-  if (found == objects_.end())
+  if (found == objects_.end() || found->second.references == 0)
     throw error(formatted("a reference to object {} was given back that there is not", number));
-  if (--found->second.references != 0) return;
+  --found->second.references;
+  found->second.calls_sent += calls;
+  if (!found->second.is_left()) return;
   last = std::move(found->second.object);
   objects_.erase(found);
 }
@@ -76,8 +83,15 @@ std::shared_ptr<void> find_object(std::uint64_t number, const char* type) {
 void hold_object(std::uint64_t number, const char* type) {
   parcel_layer::here("resolve").objects().hold(number, type);
 }
-void release_object(std::uint64_t number) {
-  parcel_layer::here("a reference's end").objects().release(number);
+void release_object(std::uint64_t number, std::uint64_t calls) {
+  parcel_layer::here("a reference's end").objects().release(number, calls);
+}
+void submit_release(object_release& what) noexcept {
+  task_source* const here = task_source::here_or_null();
+  if (here != nullptr && !here->home().is_shared())
+    here->submit(what, priority::normal);
+  else
+    what.act(what, false);
 }
 void name_object(const std::string& name, int process, std::uint64_t number,
                  const std::string& type) {

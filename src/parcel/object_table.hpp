@@ -17,7 +17,7 @@ class object_table {
   [[nodiscard]] std::uint64_t add(std::shared_ptr<void> made, const char* type);
   [[nodiscard]] std::shared_ptr<void> find(std::uint64_t number, const char* type);
   void hold(std::uint64_t number, const char* type);
-  void release(std::uint64_t number);
+  void release(std::uint64_t number, std::uint64_t calls);
   void name(const std::string& name, int process, std::uint64_t number, const std::string& type);
   [[nodiscard]] object_id<void> find(const std::string& name, const std::string& type);
 
@@ -26,6 +26,9 @@ class object_table {
     std::shared_ptr<void> object;
     const char* type;
     std::uint64_t references = 1;  // Of processes.
+    // Parcels overtake each other: calls that have come, and those that were sent by references which have gone.
+    std::uint64_t calls = 0, calls_sent = 0;
+    [[nodiscard]] bool is_left() const noexcept { return references == 0 && calls >= calls_sent; }
   };
   struct named {
     int process;

@@ -88,10 +88,9 @@ struct call_state final : future_state<R>, awaited_call {
         from.finish();
         mine.emplace();
       } else {
-        R value{};
-        decode(from, value);
+        mine.emplace();  // Where it stays: chunks come into it.
+        decode(from, mine.value());
         from.finish();
-        mine.emplace(std::move(value));
       }
     };
     set = [](awaited_call& self) noexcept {

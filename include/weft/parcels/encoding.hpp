@@ -164,6 +164,8 @@ class parcel_reader {
       elements &= ~length_in_chunk;
       const std::uint64_t bytes = next_chunk();
       if (bytes % sizeof(element_type) != 0 || bytes / sizeof(element_type) != elements) refuse();
+      // A short string would lie in the row itself, and not stay where it is when that is moved.
+      if (bytes < sizeof(Row)) refuse();
       row.resize(static_cast<std::size_t>(elements));
       expect_chunk(reinterpret_cast<std::byte*>(row.data()), static_cast<std::size_t>(bytes));
       return;

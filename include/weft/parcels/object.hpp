@@ -7,9 +7,11 @@
 // An object<T> is a counted reference: its copies in a process count as one. What is sent to another process is its id(),
 // a plain value, with which resolve() there gets a reference of its own while the object lives. An object may have a name.
 //
-// Methods run as tasks, any number at a time: the object looks after itself. It lives as long as one of its methods runs.
-// Called by ranks and tasks. What refers to nothing any more gets weft::error, or remote_error where it is elsewhere.
+// Methods run as tasks, any number at a time: the object looks after itself. It lives until all that was called by an
+// object<T> has run, also when that is gone before. Called by ranks and tasks; an object<T> may also go in a chunk of a
+// loop. What refers to nothing any more gets weft::error, or remote_error where it is elsewhere.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -30,16 +32,20 @@ struct object_id {
   friend bool operator==(const object_id&, const object_id&) = default;
 };
 
+template <class T>
+class object;
+
 namespace detail {
 
 // --- Of the calling locality -----------------------------------------------------------------------
 
 // Referred to once. `type` names it for reports, and is compared.
 [[nodiscard]] std::uint64_t add_object(std::shared_ptr<void> made, const char* type);
-// Throw weft::error where it has gone or is of another type.
+// Throw weft::error where it has gone or is of another type. The first is said by a call, once.
 [[nodiscard]] std::shared_ptr<void> find_object(std::uint64_t number, const char* type);
 void hold_object(std::uint64_t number, const char* type);
-void release_object(std::uint64_t number);
+// A reference goes by which so many calls were sent: those that have not come yet find the object.
+void release_object(std::uint64_t number, std::uint64_t calls);
 // Of locality 0. Throw weft::error where another has the name, or none.
 void name_object(const std::string& name, int process, std::uint64_t number,
                  const std::string& type);
@@ -58,7 +64,9 @@ struct object_holder {
   void operator()(std::uint64_t number) const { hold_object(number, typeid(T).name()); }
 };
 struct object_releaser {
-  void operator()(std::uint64_t number) const { release_object(number); }
+  void operator()(std::uint64_t number, std::uint64_t calls) const {
+    release_object(number, calls);
+  }
 };
 // Templates, so that programs without objects have no such actions.
 template <class T>
@@ -104,18 +112,59 @@ WEFT_DETAIL_METHOD(noexcept)
 WEFT_DETAIL_METHOD(const noexcept)
 #undef WEFT_DETAIL_METHOD
 
+// Gives a reference back, by a task: the last copy may go where nobody may wait.
+struct object_release final : task {
+  int process;
+  std::uint64_t number, calls;
+  object_release(int in, std::uint64_t of, std::uint64_t called) noexcept
+      : process(in), number(of), calls(called) {
+    act = [](task& self, bool may_run) noexcept {
+      auto& mine = static_cast<object_release&>(self);
+      try {
+        if (may_run) weft::post(locality(mine.process), object_releaser{}, mine.number, mine.calls);
+      } catch (...) {  // The job ends, and its objects with it.
+      }
+      free_pooled(&mine);
+    };
+  }
+};
+// Where no tasks run it is dropped.
+void submit_release(object_release& what) noexcept;
+
 template <class T>
 struct object_reference {
   object_id<T> id;
+  // Sent by this reference. Relaxed: the end of its last copy sees them all.
+  mutable std::atomic<std::uint64_t> calls{0};
   explicit object_reference(const object_id<T>& of) noexcept : id(of) {}
   object_reference(const object_reference&) = delete;
   object_reference& operator=(const object_reference&) = delete;
   ~object_reference() {
     try {
-      weft::post(locality(id.process), object_releaser{}, id.number);
-    } catch (...) {  // The job ends, and its objects with it.
+      submit_release(*make_pooled<object_release>(id.process, id.number,
+                                                  calls.load(std::memory_order_relaxed)));
+    } catch (const std::bad_alloc&) {  // It stays until the job ends.
     }
   }
+};
+
+// Counts a call of a method before it is sent.
+class object_call {
+ public:
+  template <class T>
+  explicit object_call(const object<T>& of) noexcept : calls_(of.reference_->calls) {
+    calls_.fetch_add(1, std::memory_order_relaxed);
+  }
+  object_call(const object_call&) = delete;
+  object_call& operator=(const object_call&) = delete;
+  ~object_call() {
+    if (!is_sent_) calls_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  void note_sent() noexcept { is_sent_ = true; }
+
+ private:
+  std::atomic<std::uint64_t>& calls_;
+  bool is_sent_ = false;
 };
 
 }  // namespace detail
@@ -138,6 +187,7 @@ class object {
       : reference_(std::make_shared<const detail::object_reference<T>>(counted)) {}
 
  private:
+  friend detail::object_call;
   std::shared_ptr<const detail::object_reference<T>> reference_;
 };
 
@@ -161,7 +211,12 @@ template <class T>
 future<void> give_name(object<T> to, std::string name) {
   const object_id<T> id = to.id();
   co_await async(locality(id.process), detail::object_holder<T>{}, id.number);
-  co_await async(locality(0), detail::object_namer<T>{}, std::move(name), id.process, id.number);
+  try {
+    co_await async(locality(0), detail::object_namer<T>{}, std::move(name), id.process, id.number);
+  } catch (...) {
+    post(locality(id.process), detail::object_releaser{}, id.number, std::uint64_t{0});
+    throw;
+  }
 }
 
 template <class T>
@@ -177,14 +232,20 @@ auto async(const object<T>& of, detail::method_as_type<M>, A&&... arguments) {
   using how = detail::method_as_type<M>;
   static_assert(std::is_same_v<typename how::type, T>, "weft: this is no method of that object");
   if (!of) throw error("async of a method: the object refers to none");
-  return async(of.where(), typename how::caller{}, of.id().number, std::forward<A>(arguments)...);
+  detail::object_call counted(of);
+  auto result =
+      async(of.where(), typename how::caller{}, of.id().number, std::forward<A>(arguments)...);
+  counted.note_sent();
+  return result;
 }
 template <class T, auto M, class... A>
 void post(const object<T>& of, detail::method_as_type<M>, A&&... arguments) {
   using how = detail::method_as_type<M>;
   static_assert(std::is_same_v<typename how::type, T>, "weft: this is no method of that object");
   if (!of) throw error("post of a method: the object refers to none");
+  detail::object_call counted(of);
   post(of.where(), typename how::caller{}, of.id().number, std::forward<A>(arguments)...);
+  counted.note_sent();
 }
 template <class T, auto M, class... A>
 auto sync(const object<T>& of, detail::method_as_type<M> what, A&&... arguments) {
