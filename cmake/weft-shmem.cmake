@@ -34,6 +34,7 @@ foreach(program IN ITEMS setup.c access.c atomics.c collectives.c waiting.c acti
   weft_add_shmem_test(${name}.alone ${run} -n 3 --ranks-per-process 1 ${shmem_bin}/${name})
 endforeach()
 weft_add_shmem_test(with_mpi.mpi_first ${conformance_directory}/run.sh ${weftrun} -n 3 ${shmem_bin}/with_mpi first)
+weft_add_shmem_test(with_mpi.threads ${conformance_directory}/run.sh ${weftrun} -n 4 ${shmem_bin}/with_mpi threads)
 # With a library that ranks of one process have each for themselves, and a rank that is alone in its process.
 weft_add_shmem_program(setup_openmp ${shmem_directory}/setup.c -fopenmp)
 weft_add_shmem_test(setup_openmp.uneven ${run} -n 3 --processes 2 ${shmem_bin}/setup_openmp)
@@ -42,8 +43,8 @@ weft_add_shmem_test(active_messages.narrow ${conformance_directory}/run.sh ${CMA
 foreach(processes IN ITEMS 1 2)
   weft_add_shmem_test(exit.well.${processes} ${run} -n 3 --processes ${processes} ${shmem_bin}/setup exit 0)
   foreach(who IN ITEMS exit thread)
-    weft_add_shmem_test(${who}.in_error.${processes} ${conformance_directory}/run_bad.sh "shmem_global_exit.7. ends the job"
-      ${weftrun} -n 3 --processes ${processes} ${shmem_bin}/setup ${who} 7)
+    weft_add_shmem_test(${who}.in_error.${processes} ${CMAKE_COMMAND} -E env STATUS=7
+      ${conformance_directory}/run_bad.sh "shmem_global_exit.7. ends the job" ${weftrun} -n 3 --processes ${processes} ${shmem_bin}/setup ${who} 7)
   endforeach()
 endforeach()
 

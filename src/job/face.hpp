@@ -61,6 +61,9 @@ struct face_state {
   virtual void ended() {}  // Called by the rank after its body; may throw, which fails the job.
   // Called by the rank when its body was cut short, after the job has been told to stop.
   virtual void cut_short() noexcept {}
+  // Called by the rank when any face of it has shared its home (worker::share()): ways that do without the hand-off lock
+  // end here, whatever this face was asked for. Later state finds the worker shared.
+  virtual void home_is_shared() noexcept {}
 };
 
 // What a face keeps for the ranks of this process. It is destroyed after the ranks' face_state.

@@ -207,7 +207,7 @@ int run_job(options how, const std::function<void(job_rank&)>& body, const launc
     r->main.argument = &starts.back();
     r->home->spawn(r->main);
   }
-  j.tell_failure = [&failure](const std::string& why) { failure.tell(why, 1); };
+  j.tell_end = [&failure](const std::string& why, int status) { failure.tell(why, status); };
   timeline traced(j, places);
   const std::uint64_t start = now_ns();
   run_workers(j, failure, between.ending());

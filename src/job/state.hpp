@@ -35,6 +35,14 @@ struct job_rank {
   // The globals of the rank's own copy of its program; empty where ranks have none of their own.
   std::vector<std::span<std::byte>> statics;
   std::vector<unsigned long> cpus;  // The affinity mask that its program has set; empty: none.
+
+  // Called by the rank, inside of its worker's code, when it has met all ranks of its worker, any of which may have
+  // shared the worker meanwhile.
+  void tell_faces_if_shared() noexcept {
+    if (!home->is_shared()) return;
+    for (const auto& face : faces)
+      if (face != nullptr) face->home_is_shared();
+  }
 };
 
 // Where a rank is at home.
@@ -78,8 +86,10 @@ struct job {
   }
   // Set in a job of several processes, which has to stop in all of them: abandon() calls it.
   std::function<void(const std::string&)> tell_abandoned;
-  // Makes the job fail with this text. Called by any thread while workers run, such as a thread that a rank has made.
-  std::function<void(const std::string&)> tell_failure;
+  // Makes the job fail with this text and exit status; 0 is told, and no failure. Called by any thread while workers run,
+  // such as a thread that a rank has made.
+  void tell_failure(const std::string& why, int status = 1) const { tell_end(why, status); }
+  std::function<void(const std::string& why, int status)> tell_end;  // Set before workers run.
   // Set while the workers run.
   std::function<void()> stop_by_timeout;
   std::mutex abandoned_lock;

@@ -17,15 +17,15 @@ bool called_by_own_thread() noexcept {
   return here != nullptr && !here->has_attached_thread();
 }
 
-void end_foreign_thread(const char* who, const std::string& why) {
+void end_foreign_thread(const char* who, const std::string& why, int status) {
   const thread_origin& origin = origin_of_this_thread();
   if (origin.identity == nullptr) {
     log_text(why);
-    ::_exit(1);
+    ::_exit(status);
   }
   if (origin.way_in->enter()) {
     job& j = *static_cast<job_rank*>(origin.identity)->of;
-    if (!why.empty()) j.tell_failure(formatted("{} {}: {}", who, origin.number, why));
+    if (!why.empty()) j.tell_failure(formatted("{} {}: {}", who, origin.number, why), status);
     j.workers->request_stop();
     origin.way_in->leave();
   }

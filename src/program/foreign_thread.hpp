@@ -6,9 +6,10 @@ namespace weft::detail {
 
 // Whether a rank calls, and not a thread that it has made.
 [[nodiscard]] bool called_by_own_thread() noexcept;
-// By a thread that is not the rank's own: the job ends, for this reason if there is one, and so does the thread. `who`: what a
-// rank is called in the reason.
-[[noreturn, gnu::cold]] void end_foreign_thread(const char* who, const std::string& why);
+// By a thread that is not the rank's own: the job ends, for this reason if there is one and then with this status, and so does
+// the thread. `who`: what a rank is called in the reason.
+[[noreturn, gnu::cold]] void end_foreign_thread(const char* who, const std::string& why,
+                                                int status = 1);
 // Called while job_stopped is handled at the border to the program. Does not return.
 [[noreturn, gnu::cold]] void pass_on_stop();
 

@@ -87,6 +87,7 @@ void open(pe_state& me, int level) {
   }
   detail::meet(me.teams[0]->ranks->state(), me.number, "shmem_init");
   me.open();
+  me.rank.tell_faces_if_shared();
   print_what_was_asked_for(me);
   here.leave_shared();
 }
@@ -149,7 +150,7 @@ void finalize(const char* call) {
 void global_exit(const char* call, int status) {
   in_call(call, [&](pe_state& me) {
     const std::string text = formatted("shmem_global_exit({}) ends the job", status);
-    if (!detail::called_by_own_thread()) detail::end_foreign_thread("PE", text);
+    if (!detail::called_by_own_thread()) detail::end_foreign_thread("PE", text, status & 0xff);
     me.close();
     me.failed = true;
     throw rank_failure(text, status & 0xff);

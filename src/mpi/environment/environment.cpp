@@ -35,7 +35,8 @@ void start_together(state& me) {
   (void)here.enter_shared();
   if (me.thread_level >= MPI_THREAD_SERIALIZED) here.share();
   weft::detail::meet(*me.world->shared, me.world->own, "MPI_Init");
-  me.usable = !here.is_shared() && me.rank.of->checks == nullptr;
+  me.usable = me.rank.of->checks == nullptr;
+  me.rank.tell_faces_if_shared();
   here.leave_shared();
 }
 
@@ -131,7 +132,7 @@ WEFT_MPI_FUNCTION(int, MPI_Abort, (MPI_Comm comm, int errorcode)) {
   const int status = (errorcode & 0xff) != 0 ? errorcode & 0xff : 1;
   const std::string text =
       weft::formatted("MPI_Abort({}, {}) ends the job", text_of(comm), errorcode);
-  if (!called_by_own_thread()) end_foreign_thread(text);
+  if (!called_by_own_thread()) end_foreign_thread(text, status);
   me->close();
   weft::detail::leave_late_rank(std::make_exception_ptr(weft::rank_failure(text, status)));
   throw weft::rank_failure(text, status);

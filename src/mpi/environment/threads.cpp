@@ -37,8 +37,8 @@ bool called_by_own_thread() noexcept {
   return detail::called_by_own_thread();
 }
 
-void end_foreign_thread(const std::string& why) {
-  detail::end_foreign_thread("rank", why);
+void end_foreign_thread(const std::string& why, int status) {
+  detail::end_foreign_thread("rank", why, status);
 }
 
 void pass_on_stop() {

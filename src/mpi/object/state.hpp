@@ -101,6 +101,7 @@ struct state final : detail::face_state, detail::face_names {
 
   void ended() override;  // The rank has left its program.
   void cut_short() noexcept override;
+  void home_is_shared() noexcept override { usable = false; }
   [[nodiscard]] std::string name_of_communicator(std::uint32_t context) override;
   [[nodiscard]] std::string name_of_peer(std::uint32_t context, int peer) override;
   [[nodiscard]] std::string name_of_source(std::uint32_t context, int source) override;
@@ -157,7 +158,7 @@ class entrance {
 
 [[nodiscard]] bool called_by_own_thread() noexcept;
 // Called on a thread that is not the rank's own: ends the job, for the reason `why` if it is not empty.
-[[noreturn, gnu::cold]] void end_foreign_thread(const std::string& why);
+[[noreturn, gnu::cold]] void end_foreign_thread(const std::string& why, int status = 1);
 // Called while job_stopped is handled. It rethrows on a rank's own thread; other threads must not let it pass.
 [[gnu::cold]] void pass_on_stop();
 
