@@ -24,7 +24,8 @@ function(weft_add_shmem_test name)  # COMMAND...
   set_tests_properties(shmem.${name} PROPERTIES LABELS shmem TIMEOUT 120 PROCESSORS 2)
 endfunction()
 
-foreach(program IN ITEMS setup.c access.c atomics.c collectives.c waiting.c active_messages.c sessions.c with_mpi.c rpc.cpp all_faces.cpp)
+foreach(program IN ITEMS setup.c access.c atomics.c corners.c collectives.c waiting.c active_messages.c sessions.c with_mpi.c rpc.cpp
+    all_faces.cpp)
   cmake_path(GET program STEM name)
   weft_add_shmem_program(${name} ${shmem_directory}/${program})
   set(run ${conformance_directory}/run.sh ${weftrun})
@@ -35,6 +36,8 @@ foreach(program IN ITEMS setup.c access.c atomics.c collectives.c waiting.c acti
 endforeach()
 weft_add_shmem_test(with_mpi.mpi_first ${conformance_directory}/run.sh ${weftrun} -n 3 ${shmem_bin}/with_mpi first)
 weft_add_shmem_test(with_mpi.threads ${conformance_directory}/run.sh ${weftrun} -n 4 ${shmem_bin}/with_mpi threads)
+# The last PE dies with a lock that all others wait for.
+weft_add_shmem_test(corners.lost_lock ${conformance_directory}/run_bad.sh "called abort" ${weftrun} -n 4 --processes 2 ${shmem_bin}/corners lock)
 # With a library that ranks of one process have each for themselves, and a rank that is alone in its process.
 weft_add_shmem_program(setup_openmp ${shmem_directory}/setup.c -fopenmp)
 weft_add_shmem_test(setup_openmp.uneven ${run} -n 3 --processes 2 ${shmem_bin}/setup_openmp)
@@ -53,6 +56,8 @@ weft_add_shmem_program(computing_target ${shmem_directory}/computing_target.c)
 weft_add_shmem_test(computing_target.shm ${conformance_directory}/run.sh ${weftrun} -n 2 --processes 2 --progress
   ${shmem_bin}/computing_target)
 if(LIBFABRIC_FOUND)
+  weft_add_shmem_test(corners.tcp ${conformance_directory}/run.sh ${weftrun} -n 3 --processes 2 --transport ofi:tcp
+    ${shmem_bin}/corners)
   weft_add_shmem_test(computing_target.tcp ${conformance_directory}/run.sh ${weftrun} -n 2 --processes 2
     --transport ofi:tcp ${shmem_bin}/computing_target)
 endif()

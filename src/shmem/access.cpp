@@ -21,14 +21,19 @@ void check_local(const char* argument, const void* address, std::size_t bytes) {
     fail("{} is a null pointer: pass where {} bytes are", argument, bytes);
 }
 
-// The bytes from the first to the last of blocks that lie `stride` bytes apart.
-std::size_t extent(std::ptrdiff_t stride, std::size_t block_bytes, std::size_t blocks) {
-  if (blocks == 0) return 0;
-  return checked_bytes(blocks - 1, static_cast<std::size_t>(stride)) + block_bytes;
-}
-
-void check_stride(const char* argument, std::ptrdiff_t stride) {
-  if (stride < 1) fail("{} is {}: strides are 1 or more", argument, stride);
+// That blocks which lie `stride` bytes apart, forwards or backwards, are symmetric.
+void check_symmetric_blocks(pe_state& me, const char* argument, const void* address,
+                            std::ptrdiff_t stride, std::size_t block_bytes, std::size_t blocks) {
+  if (blocks == 0 || block_bytes == 0) return;
+  const auto distance = static_cast<std::size_t>(stride < 0 ? -stride : stride);
+  const std::size_t to_last = checked_bytes(blocks - 1, distance);
+  const auto* const first = static_cast<const std::byte*>(address);
+  // Of two blocks that are symmetric, in one region, all between them are.
+  check_symmetric(me, argument, first, block_bytes);
+  if (stride >= 0) return check_symmetric(me, argument, first, to_last + block_bytes);
+  if (to_last > reinterpret_cast<std::uintptr_t>(address))
+    fail("{} {}: its blocks begin {} bytes before it", argument, address, to_last);
+  check_symmetric(me, argument, first - to_last, to_last + block_bytes);
 }
 
 // Blocks of so many bytes, which lie so many bytes apart.
@@ -46,14 +51,20 @@ strided checked_strided(pe_state& me, shmem_ctx_t context, std::ptrdiff_t dest_s
                         std::ptrdiff_t source_stride, std::size_t block, std::size_t blocks,
                         std::size_t element, int pe, argument there, argument here) {
   const target other = checked_target(me, context, pe);
-  check_stride("dst", dest_stride);
-  check_stride("sst", source_stride);
-  const auto size = static_cast<std::ptrdiff_t>(element);
-  const strided how{other, dest_stride * size, source_stride * size, checked_bytes(block, element)};
+  // Of one block the strides mean nothing.
+  const auto bytes_of_stride = [&](const char* name, std::ptrdiff_t stride) {
+    std::ptrdiff_t bytes = 0;
+    if (blocks > 1 && __builtin_mul_overflow(stride, static_cast<std::ptrdiff_t>(element), &bytes))
+      fail("{} is {}: {} elements of {} bytes are beyond all memory", name, stride, stride,
+           element);
+    return bytes;
+  };
+  const strided how{other, bytes_of_stride("dst", dest_stride),
+                    bytes_of_stride("sst", source_stride), checked_bytes(block, element)};
   const bool puts = there.name == std::string_view("dest");
-  check_symmetric(me, there.name, there.address,
-                  extent(puts ? how.dest_stride : how.source_stride, how.bytes, blocks));
-  check_local(here.name, here.address, how.bytes * blocks);
+  check_symmetric_blocks(me, there.name, there.address, puts ? how.dest_stride : how.source_stride,
+                         how.bytes, blocks);
+  check_local(here.name, here.address, blocks == 0 ? 0 : how.bytes);
   return how;
 }
 
