@@ -1,5 +1,4 @@
-// What goes on beside a rank's own code: a non-blocking call is the blocking one, on a fiber of its
-// own.
+// Non-blocking collectives: each is the blocking one, on a fiber of its own beside the rank's code.
 #include <exception>
 #include <functional>
 #include <map>

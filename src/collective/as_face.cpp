@@ -45,8 +45,8 @@ std::string left_behind(const job_rank& r, const communicator_state& c) {
   return {};
 }
 
-// Of communicators that have gone away and of those that live. Ranks that go on after an error may leave
-// out what others call.
+// The text about a communicator whose ranks have not called the same collectives, whether it lives or has gone away; empty
+// when there is none. With `--on-failure error` nothing is compared: ranks that go on after an error may leave calls out.
 std::string unequal_ends(const messaging& of) {
   if (of.in_job.how.on_failure == "error") return {};
   communicator_list& listed = *of.communicators;

@@ -87,7 +87,7 @@ void on_question(worker& here, record_header header, const std::byte* payload) {
   question_in_mail question;
   std::memcpy(&question, payload, sizeof question);
   const rank_state& to = rank_of(here, header.target());
-  // Whoever asked may have gone, and the communicator with it.
+  // The rank that asked may have ended, and the communicator may be gone.
   const auto c = find_communicator(to, question.context);
   if (c != nullptr && c->at(question.rank).rank == &to)
     answer(here, *c, question.rank, question.asked);
@@ -190,7 +190,7 @@ void broadcast_large(communicator_state& c, int rank, const collective_call& cal
            is_root ? mine : parts{}, is_root ? parts{} : from_root);
 }
 
-// One rank alone has no slots.
+// A communicator of one rank has no slots.
 [[nodiscard]] bool is_small_broadcast(const communicator_state& c, std::size_t bytes) noexcept {
   return bytes <= small_bytes_max && c.size() != 1;
 }

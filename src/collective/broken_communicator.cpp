@@ -70,7 +70,7 @@ coded_error read_failure(const communicator_state& c, const std::string& encoded
           code};
 }
 
-// What other subgroups send from now on is refused. False when that was so before.
+// From now on messages of other subgroups are refused. Returns false when they were refused before.
 bool cut_off(communicator_state& c) {
   list_broken(*c.listed_in, c.context, c.to(c.local()[0]).number, c.failure);
   return !c.cut_off.exchange(true, std::memory_order_relaxed);  // Relaxed: the mail orders it.

@@ -56,9 +56,10 @@ bool is_same(const collective_call& one, const collective_call& two) noexcept {
 
 namespace {
 
-// What history_with() has multiplied: the history before, with the root and the size.
+// Undoes the last multiplication of history_with(): returns the history before, to which root and size are added.
 std::uint64_t without_factor(std::uint64_t history) {
-  std::uint64_t inverse = history_factor;  // Of an odd number: each step doubles its right bits.
+  // The inverse of an odd number modulo 2^64: each step doubles the number of its right bits.
+  std::uint64_t inverse = history_factor;
   for (int bits = 3; bits < 64; bits *= 2) inverse *= 2 - history_factor * inverse;
   return history * inverse - 1;
 }
@@ -138,7 +139,7 @@ std::string unequal_calls(const communicator_state& c) {
     if (m.rank == nullptr) continue;  // Of another process.
     if (first == nullptr) first = &m;
     if (m.called() == first->called() && m.call.history == first->call.history) continue;
-    // By its number: the faces may be gone.
+    // The communicator is named by its context id: the faces, which know its name, may be gone.
     return "collective mismatch on " + communicator_name(nullptr, c.context) +
            ", of all its collectives: " + said(*first) + ", but " + said(m) +
            ": all ranks must call the same collectives in the same order, with the same sizes";

@@ -103,7 +103,7 @@ void take_rows(communicator_state& c, const parts& take, std::size_t part_bytes)
   return p.laid_out != nullptr ? p.at(p.first).size() : p.bytes;
 }
 
-// Of parts that all have one size.
+// Whether parts that all have one size have that of the plan.
 [[nodiscard]] bool fits(const exchange_plan& plan, const parts& p) {
   return p.count == 0 || bytes_of_one(p) == plan.part_bytes;
 }
@@ -156,7 +156,7 @@ void exchange(communicator_state& c, int rank, const exchange_plan& plan, const 
       const segments room = take.at(from);
       if (data.size() != room.size()) [[unlikely]]
         wrong_length(c, plan, from, data.size(), rank, room.size(), only_taker_of(m));
-      // What came from another process may have been put there.
+      // A part from another process may have been received at its place already.
       const bool is_there =
           take.laid_out == nullptr && data.contiguous() && data.flat().data() == take.row(from);
       if (room.size() != 0 && !is_there) copy_segments(room, data, 0, room.size());

@@ -1,5 +1,5 @@
-// What a communicator is made of, and new ones: from others that all their ranks call on, and from
-// lists of ranks that only those call on.
+// The parts of a communicator, and how communicators are made: out of others, in calls of all their ranks; and out of lists
+// of ranks, in calls of those ranks alone.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -151,11 +151,11 @@ int communicator::size() const noexcept {
 
 namespace {
 
-// What a rank says in split() and create().
+// What each rank tells the others in split() and create().
 struct group_request {
   int color;
   int key;
-  // Of a list in create(): its first rank (-1: no list), its length, and all of it as one number.
+  // The list of create(): its first rank (-1: no list), its length, and a digest of it.
   int first = -1;
   std::uint32_t count = 0;
   std::uint64_t list = 0;
@@ -264,7 +264,7 @@ std::string list_name(const std::vector<int>& ranks) {
   return text;
 }
 
-// Of lists that do not agree.
+// The text about lists of ranks in create() that contradict each other.
 std::string contradiction_of(const communicator_state& c, const char* name,
                              const std::vector<std::vector<int>>& lists) {
   std::string text = std::string(name) + " on " + name_of(c) + ": ";
@@ -403,7 +403,7 @@ communicator join(messaging& of, rank_state& me, const std::vector<int>& ranks,
 
 namespace {
 
-// What the first of a new group tells the others.
+// What the first rank of a new group tells the other members.
 struct group_call {
   std::uint32_t context = 0;
   std::int32_t size = 0;

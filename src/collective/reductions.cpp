@@ -167,7 +167,8 @@ class reduction_across_subgroups {
   }
 
   // --- Who does what: the same on all -----------------------------------------------------------
-  // Where a node's subgroups do not follow each other and the order counts, each is taken for a node.
+  // Each subgroup counts as a node of its own when the order of operands counts and the subgroups of a node do not
+  // follow one another.
   [[nodiscard]] std::size_t node_of(int subgroup) const noexcept {
     return static_cast<std::size_t>(
         by_node_ ? c_.node_of_subgroup[static_cast<std::size_t>(subgroup)] : subgroup);
@@ -183,7 +184,7 @@ class reduction_across_subgroups {
     for (std::size_t node = 0; node < nodes_; ++node) most = std::max(most, sites_on(node));
     return std::clamp<std::size_t>(how_.bytes() / shared_out_bytes_min, 1, most);
   }
-  // Subgroups of this node own lanes in a row.
+  // The first lane that the subgroup at this place of this node owns; each owns lanes that follow one another.
   [[nodiscard]] std::size_t first_lane_of(std::size_t place) const noexcept {
     return (place * lanes_ + mates_ - 1) / mates_;
   }
@@ -198,7 +199,7 @@ class reduction_across_subgroups {
   [[nodiscard]] element_range lane(std::size_t index) const noexcept {
     return share_of(how_, whole_, index, lanes_);
   }
-  // What that node's owner of a lane combines of it.
+  // The part of a lane that its owner on this node combines.
   [[nodiscard]] element_range cell(std::size_t of_lane, std::size_t node) const noexcept {
     return shares_ ? share_of(how_, lane(of_lane), node, nodes_) : lane(of_lane);
   }
@@ -215,7 +216,7 @@ class reduction_across_subgroups {
   [[nodiscard]] bool reduces_first() const noexcept { return c_.local().size() > 1; }
 
   // --- Where what is ----------------------------------------------------------------------------
-  // By the leader, before the ranks of this process meet.
+  // Allocates the buffers. Called by the leader, before the ranks of this process meet.
   void set_up() {
     const std::size_t of_partial = reduces_first() ? how_.bytes() : 0;
     std::size_t of_arriving = 0;
@@ -229,17 +230,18 @@ class reduction_across_subgroups {
     s.arriving = s.partial + of_partial;
     s.result = s.arriving + of_arriving;
   }
-  // Of the ranks here.
+  // The partial result of the ranks of this process.
   [[nodiscard]] const std::byte* partial(std::size_t element) noexcept {
     return (reduces_first() ? c_.staged.partial
                             : static_cast<const std::byte*>(c_.at(c_.local()[0]).in)) +
            offset(element);
   }
-  // Of this node, in the lanes of this subgroup.
+  // The partial result of this node, in the lanes of this subgroup.
   [[nodiscard]] const std::byte* partial_of_node(std::size_t element) {
     return mates_ > 1 ? combined(element) : partial(element);
   }
-  // What this subgroup combines, in its lanes: where the result will be complete, if it is wanted here.
+  // Where this subgroup combines its lanes: in the output of one of its ranks when the result is wanted here, else in a
+  // buffer.
   [[nodiscard]] std::byte* combined(std::size_t element) {
     std::byte* const whole = result();
     return whole != nullptr ? whole + offset(element)
@@ -280,7 +282,7 @@ class reduction_across_subgroups {
     throw_failed(c_);
   }
 
-  // Those of this subgroup.
+  // Calls `visit` for each lane that this subgroup owns.
   template <class Visit>
   void each_lane(const Visit& visit) const {
     for (std::size_t l = first_lane_; l < last_lane_; ++l) visit(l);
@@ -299,7 +301,7 @@ class reduction_across_subgroups {
   void receive(subgroup_messages& messages, int from, std::byte* into, const element_range& range) {
     if (range.bytes(how_) != 0) messages.receive(from, tag_of_parts, {into, range.bytes(how_)});
   }
-  // `step(messages)` begins what the leader has to say and to hear.
+  // Calls `step(messages)`, in which the leader starts its sends and receives, and waits for them.
   template <class Step>
   void messages(const Step& step) {
     const wait_description waiting = turn_.description();
@@ -309,7 +311,7 @@ class reduction_across_subgroups {
   }
 
   // --- The steps --------------------------------------------------------------------------------
-  // What this rank's share of a range is among those of its process.
+  // This rank's share of a range, which the ranks of its process divide among them.
   [[nodiscard]] element_range own_share(const element_range& range) const noexcept {
     return share_of(how_, range, index_, c_.local().size());
   }

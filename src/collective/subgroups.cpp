@@ -279,7 +279,7 @@ class subgroups_meeting {
     comm::am word = ways_.word_to(leader, c_.context);
     ways_.say(leader_, leader, word, sequence_, digest_, data, what_);
   }
-  // What that subgroup says in this meeting; it may be written to.
+  // The data that the other subgroup has sent in this meeting. The caller may write to them.
   [[nodiscard]] std::byte* hear(int subgroup) {
     return hear(all_.of(process_of(subgroup)), subgroup);
   }
@@ -461,8 +461,8 @@ void receive_broadcast(communicator_state& c, const collective_call& call, int r
   if (!data.empty()) std::memcpy(data.data(), message.data, data.size());
 }
 
-// A root has sent to this subgroup what nobody here has received: the ranks here called another broadcast.
-// What the leader called stands in its slot for a while.
+// The text about a broadcast whose root has sent to this subgroup, but that no rank here has received: the ranks here called
+// another one. The leader's own call stands in its slot until the slot is used again.
 std::string unmet_broadcast(const job& j) {
   for (const auto& of : j.ranks) {
     auto* const r = static_cast<rank_state*>(of.get());

@@ -18,7 +18,7 @@ template <class Count>
 bool are_all_zero(const Count* counts, int n) {
   return std::all_of(counts, counts + n, [](Count count) { return count == 0; });
 }
-// Of two lists.
+// check_not_aliased() for two buffers with lists of counts; it allows one buffer for both when a list has zeros alone.
 template <class Count>
 void check_lists_not_aliased(const communicator_object& c, const void* sent,
                              const Count* sendcounts, const void* received,

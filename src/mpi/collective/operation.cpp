@@ -25,7 +25,8 @@ operation_object& checked_operation(MPI_Op op) {
   fail(MPI_ERR_OP, "{} is no operation, or has been freed", text_of(op));
 }
 
-// The program's function has a count of its own size, and a datatype that it may look at.
+// Calls the program's function. It takes an MPI_Count or an int, so a large count may take several calls, and it may look at
+// the datatype.
 void call_function(const reducer& r, const void* in, void* inout, std::size_t count) {
   MPI_Datatype type = r.handle;
   auto* from = static_cast<std::byte*>(const_cast<void*>(in));  // It reads it only.
@@ -47,7 +48,7 @@ void call_function(const reducer& r, const void* in, void* inout, std::size_t co
   }
 }
 
-// left = left op right, of a function that computes its second operand.
+// left = left op right. MPI's functions overwrite their right operand: without commutativity that is a copy.
 void combine_by_function(const void* self, void* left, const void* right, std::size_t count) {
   const reducer& r = *static_cast<const reducer*>(self);
   const std::size_t bytes = count * r.element_bytes;
@@ -72,7 +73,7 @@ void combine_by_function(const void* self, void* left, const void* right, std::s
        text_of(type));
 }
 
-// Of a function of the program.
+// Sets how elements with gaps lie in memory, for a function of the program.
 void set_shape(reducer& r, const datatype_object& type, std::size_t count) {
   r.element_bytes = type.size;
   if (type.contiguous) return;
@@ -122,7 +123,7 @@ reducer make_reducer(MPI_Op op, MPI_Datatype handle, const datatype_object& type
 }
 
 reduction reducer::of(std::size_t count) const noexcept {
-  // Of elements without data there is nothing to do.
+  // Elements without data need no combining.
   if (element_bytes == 0) return {this, &combine_by_function, 1, 0, commutative, combines};
   return {this,          combine != nullptr ? combine : &combine_by_function,
           element_bytes, divisible() ? count : 1,
@@ -172,7 +173,7 @@ void reduce_local(const void* in, void* inout, MPI_Count count, MPI_Datatype dat
   if (in == MPI_IN_PLACE) fail(MPI_ERR_BUFFER, "inbuf is MPI_IN_PLACE: it is no buffer here");
   if (type.contiguous && is_no_memory(in)) fail_buffer(in, type);
   if (type.contiguous && is_no_memory(inout)) fail_buffer(inout, type);
-  // The left operand is `in`: a function of the program is called as it is.
+  // MPI_Reduce_local has `in` as the left operand, as the program's function has: no copy is needed.
   if (r.combine == nullptr) {
     call_function(r, in, inout, elements);
     return;

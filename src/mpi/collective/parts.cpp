@@ -73,7 +73,7 @@ part_of_root part_in(const communicator_object& c, int root) {
 
 void check_claims(const char* call, const claim_of_root& claim, const unequal_parts& found) {
   const auto& [giver, gives, only_taker, taker, takes] = found;
-  // Those who agree about the root may differ in their counts.
+  // Ranks that agree about the root may still differ in their counts, which is another error.
   const bool agree = claim.root_gives     ? gives != 0 && giver == claim.mine.root
                      : claim.mine.is_root ? gives != 0 || only_taker == taker
                                           : false;
@@ -82,7 +82,7 @@ void check_claims(const char* call, const claim_of_root& claim, const unequal_pa
   const auto remote = [&](int rank) {
     return formatted("rank {} of the remote group", rank - claim.peers_first);
   };
-  // Who gives nothing may take another for the root, or have another count.
+  // A rank that gives nothing may have named another root, or passed another count: the text says both.
   if (gives == 0 && (claim.root_gives ? giver == claim.mine.root : only_taker == no_root))
     fail(MPI_ERR_TRUNCATE,
          "{}: {} gives {} 0 bytes, which takes {}: pass the same counts on both sides, MPI_ROOT in "

@@ -11,13 +11,13 @@
 namespace weft::mpi {
 namespace {
 
-// By the last five bits of the operation and the last eight of the datatype.
+// Indexed by the last five bits of the operation's handle and the last eight of the datatype's.
 predefined_combination table[32][256];
 
 __extension__ using int128 = __int128;
 __extension__ using float128 = __float128;
 
-// Without the care for infinities that std::complex takes.
+// Its product is the plain formula; that of std::complex handles infinities, which is slower.
 template <class T>
 struct complex {
   T re, im;
@@ -33,7 +33,7 @@ struct pair {
   Index index;
 };
 
-// Integers wrap; small ones become int in between.
+// The type in which a sum is computed: unsigned for integers, which therefore wrap around.
 template <class T>
 using arithmetic = std::conditional_t<std::is_integral_v<T> && !std::is_same_v<T, bool>,
                                       std::make_unsigned<T>, std::type_identity<T>>;
@@ -111,7 +111,7 @@ struct logical_xor {
     return static_cast<T>((a != 0) != (b != 0));
   }
 };
-// Of equal values the lower index wins.
+// When the values are equal, the lower index is taken.
 struct least_at {
   static constexpr auto name = detail::operation_name::min_location;
   template <class P>

@@ -66,7 +66,7 @@ struct reduce_call {
       how.shape->copy_out(out, to.get(), 0, count);
   }
 
-  // Elements that overlap cannot be parted before they are reduced.
+  // Elements that overlap cannot be divided among ranks: all are reduced to every rank, which takes its part.
   void run_scattered(const std::byte* from, std::byte* to) const {
     std::size_t first = 0;
     if (how.divisible()) {
@@ -80,7 +80,8 @@ struct reduce_call {
   }
 };
 
-// Between two groups whoever gets the result, or a part of it, takes all that the other group gives.
+// A reduction between two groups. Each rank that gets the result, or a part of it, takes all inputs of the other group and
+// combines them itself.
 struct reduce_between_groups {
   communicator_state* c;
   int rank;
@@ -143,7 +144,7 @@ struct reduce_between_groups {
   }
 };
 
-// One of the two.
+// A reduction within a group (`one`) or between two groups (`two` is set).
 struct any_reduce_call {
   reduce_call one;
   std::shared_ptr<const reduce_between_groups> two;
@@ -161,7 +162,7 @@ void check_buffer(const void* buffer, std::size_t count, const datatype_object& 
     fail_buffer(buffer, type);
 }
 
-// What all have in common; `recvbuf` is null where there is none.
+// The part of the preparation that all reductions share. `recvbuf` is null on a rank that gets nothing.
 any_reduce_call make_call(communicator_object& c, const char* name, reduction_kind what,
                           const void* sendbuf, void* recvbuf, MPI_Count count,
                           MPI_Datatype datatype, MPI_Op op) {
@@ -177,7 +178,7 @@ any_reduce_call make_call(communicator_object& c, const char* name, reduction_ki
   return call;
 }
 
-// In a checked job.
+// In a checked job: notes the datatypes of what this rank gives and takes (type_ledger.hpp), and buffers that overlap.
 void note(state& me, const communicator_object& c, const any_reduce_call& call,
           MPI_Datatype datatype) {
   if (!keeps_ledger(me)) [[likely]]
@@ -200,12 +201,13 @@ void note(state& me, const communicator_object& c, const any_reduce_call& call,
       note_taken(me, c, one.name, two.givers_first + i, type, count);
 }
 
-// Of what a rank gives: where it gets less, or nothing, others get more, and all refuse or none.
+// Checks that input and output are not the same buffer, by the number of elements that the rank gives. What a rank gets may
+// differ between ranks: so either all of them refuse, or none.
 void check_output_apart(const reduce_call& r, const void* sendbuf, const datatype_object& type) {
   check_not_aliased(sendbuf, r.out, bytes_of(static_cast<MPI_Count>(r.count), type));
 }
 
-// `count`: of the elements that the rank gets.
+// check_output_apart(), and whether there is memory for the `count` elements that the rank gets.
 void check_output(const reduce_call& r, const void* sendbuf, std::size_t count,
                   const datatype_object& type) {
   check_buffer(r.out, count, type);
@@ -268,8 +270,8 @@ any_reduce_call prepare_allreduce(state& me, const char* name, const void* sendb
   return call;
 }
 
-// What is commonest, a predefined operation on elements of a predefined datatype in one group, of which nothing need be kept:
-// false when it is something else, and nothing has been done. `root` as in reduce().
+// The commonest reduction: a predefined operation on a predefined datatype within one group. It keeps no copy of the
+// arguments. Returns false, and has done nothing, when the call is another one. `root` is as in reduce().
 [[gnu::always_inline]] inline bool reduced_directly(state& me, const char* name,
                                                     const void* sendbuf, void* recvbuf,
                                                     MPI_Count count, MPI_Datatype datatype,
@@ -308,7 +310,7 @@ any_reduce_call prepare_prefix(state& me, const char* name, reduction_kind what,
   communicator_object& c = checked_intracommunicator(me, comm);
   any_reduce_call call = make_call(c, name, what, sendbuf, recvbuf, count, datatype, op);
   const datatype_object& type = committed_datatype(datatype);
-  // Rank 0 of an exclusive one gets nothing, but would go on where all others refuse.
+  // In an exclusive scan rank 0 gets nothing, but refuses the same buffers as the others: else it would wait for them.
   if (what == reduction_kind::inclusive_scan || c.own != 0)
     check_output(call.one, sendbuf, call.one.count, type);
   else

@@ -93,7 +93,7 @@ exchange_call prepare_gather(state& me, const char* name, const void* sendbuf, M
       check_block_not_aliased(c, recvbuf, recvcount, checked_datatype(recvtype), sendbuf);
     else
       bytes = bytes_of(sendcount, type);
-    // In one group to all: only the root looks.
+    // Within one group the same part is shown to all ranks; only the root takes it.
     x.give = part_list::alike(sendbuf, sendcount, type, c.is_inter() ? mine.root : 0,
                               c.is_inter() ? 1 : c.peers_count);
   }

@@ -26,7 +26,7 @@ std::vector<int> divisors_of(int n) {
   return low;
 }
 
-// At most one more than the largest int, which is all that it is compared with.
+// base to the power of exponent, but at most one more than the largest int: it is only compared with ints.
 long power(int base, int exponent) {
   constexpr long enough = std::numeric_limits<int>::max() + 1L;
   long product = 1;
@@ -34,15 +34,16 @@ long power(int base, int exponent) {
   return std::min(product, enough);
 }
 
-// The largest number whose power is no more than n.
+// The largest number whose power of `exponent` is no more than n.
 int root(int n, int exponent) {
   int r = static_cast<int>(std::pow(n, 1.0 / exponent)) + 1;
   while (power(r, exponent) > n) --r;
   return r;
 }
 
-// Of two factorizations in descending order: the one whose first and last differ less, then that with the
-// smaller sum, then that with the larger first factor. What other libraries choose, too.
+// Whether factorization `a` is to be chosen before `b`; both are in descending order. First the one whose first and last
+// factor differ less, then the one with the smaller sum, then the one with the larger first factor. Other MPI libraries
+// choose the same.
 bool more_equal(const std::vector<int>& a, const std::vector<int>& b) {
   const int spread_of_a = a.front() - a.back(), spread_of_b = b.front() - b.back();
   if (spread_of_a != spread_of_b) return spread_of_a < spread_of_b;
@@ -61,7 +62,7 @@ void choose_dims(int nnodes, int ndims, int dims[]) {
     if (dims[d] < 0) fail(MPI_ERR_DIMS, "dims[{}] is {}: it is 0 or more", d, dims[d]);
     if (dims[d] == 0)
       ++open;
-    else if (given <= nnodes)  // More of them may be beyond all numbers.
+    else if (given <= nnodes)  // Once it is larger, it stays so: the product of all might overflow.
       given *= dims[d];
   }
   if (nnodes % given != 0 || (open == 0 && given != nnodes))

@@ -52,7 +52,7 @@ MPI_Comm create_adjacent(state& me, MPI_Comm comm, int indegree, const int sourc
   return add_with_topology(me, c, true, "MPI_Dist_graph_create_adjacent", t);
 }
 
-// Each rank names edges between any two; all see all, and keep their own.
+// Each rank names edges between any two ranks. All ranks gather all edges, and keep those that begin or end at them.
 MPI_Comm create_distributed(state& me, MPI_Comm comm, int n, const int sources[],
                             const int degrees[], const int destinations[], const int weights[]) {
   communicator_object& c = checked_intracommunicator(me, comm);

@@ -27,7 +27,7 @@ std::vector<int> coordinates_of(const topology& t, int rank) {
   return at;
 }
 
-// MPI_PROC_NULL beyond an edge.
+// The rank at these coordinates; MPI_PROC_NULL when they lie beyond an edge of the grid.
 int rank_at(const topology& t, const std::vector<int>& at) {
   int rank = 0;
   for (std::size_t d = 0; d < t.dims.size(); ++d) {
@@ -54,8 +54,8 @@ int rank_beside(const topology& t, int rank, int direction, long steps) {
   return rank_at(t, at);
 }
 
-// What moves down in a dimension, and what moves up, have tags of their own: from the neighbour below
-// comes what moves up.
+// In each dimension data that move down have one tag, and data that move up another. So a rank receives from its neighbour
+// below with the tag of data that move up.
 void set_grid_neighbors(topology& t, int rank) {
   for (int d = 0; d < static_cast<int>(t.dims.size()); ++d) {
     const int below = rank_beside(t, rank, d, -1);
@@ -77,7 +77,7 @@ std::vector<int> checked_dims(int ndims, const int dims[]) {
   return sizes;
 }
 
-// No more ranks than the communicator has.
+// Throws when the grid has more ranks than the communicator.
 void check_grid(const communicator_object& c, const std::vector<int>& dims) {
   long size = 1;
   for (const int n : dims)

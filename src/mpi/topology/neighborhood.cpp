@@ -57,7 +57,7 @@ int destinations_of(const neighbor_call& n) {
   return static_cast<int>(n.of->destinations.size());
 }
 
-// In a checked job: as what this rank gives to its neighbours and takes of them.
+// In a checked job: notes the datatypes of what this rank gives to its neighbours and takes of them (type_ledger.hpp).
 void note(state& me, MPI_Comm comm, const neighbor_call& n) {
   if (!keeps_ledger(me)) [[likely]]
     return;
