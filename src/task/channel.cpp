@@ -32,14 +32,14 @@ struct waiting_list {
     if (first == nullptr) end = &first;
     return oldest;
   }
-  void remove(const entry& one) noexcept {
-    for (entry** at = &first; *at != nullptr; at = &(*at)->next)
-      if (*at == &one) {
-        *at = one.next;
-        break;
-      }
-    end = &first;
-    while (*end != nullptr) end = &(*end)->next;
+  // False: it has been taken.
+  [[nodiscard]] bool remove(const entry& one) noexcept {
+    entry** at = &first;
+    while (*at != nullptr && *at != &one) at = &(*at)->next;
+    if (*at == nullptr) return false;
+    *at = one.next;
+    if (*at == nullptr) end = at;
+    return true;
   }
 };
 
@@ -72,7 +72,9 @@ struct channel_core::body {
       told->wait(call);
     } catch (...) {
       hold.lock();
-      among.remove(mine);
+      const bool nobody_tells = among.remove(mine);
+      hold.unlock();
+      if (nobody_tells) told->cancel();  // What the wait has left behind goes with that.
       throw;
     }
     hold.lock();
