@@ -90,6 +90,38 @@ std::unique_ptr<action_table> made_table() {
   return table;
 }
 
+// The first argument of a template whose name ends at `begin`.
+std::string_view first_argument(std::string_view text, std::size_t begin) noexcept {
+  std::size_t end = begin;
+  for (int depth = 0; end < text.size(); ++end) {
+    const char c = text[end];
+    if (depth == 0 && (c == ',' || c == '>')) break;
+    if (c == '<' || c == '(') ++depth;
+    if (c == '>' || c == ')') --depth;
+  }
+  std::string_view found = text.substr(begin, end - begin);
+  if (found.starts_with('&')) found.remove_prefix(1);
+  if (found.starts_with('(') && found.ends_with(')')) found = found.substr(1, found.size() - 2);
+  return found;
+}
+
+// What is called by a type of weft's own is named by what the program called.
+std::string as_written(std::string text) {
+  static constexpr struct {
+    std::string_view type, call;
+  } known[] = {
+      {"weft::detail::function_as_type<", ""},     {"weft::detail::method_caller<", ""},
+      {"weft::detail::object_maker<", "create"},   {"weft::detail::object_holder<", "resolve"},
+      {"weft::detail::object_finder<", "resolve"}, {"weft::detail::object_namer<", "give_name"},
+  };
+  for (const auto& [type, call] : known) {
+    if (!text.starts_with(type)) continue;
+    const std::string_view what = first_argument(text, type.size());
+    return call.empty() ? std::string(what) : formatted("{}<{}>", call, what);
+  }
+  return text;
+}
+
 }  // namespace
 
 action_entry::action_entry(const char* called, bool is_name_of_type, const void* of,
@@ -105,7 +137,7 @@ action_entry::action_entry(const char* called, bool is_name_of_type, const void*
 }
 
 std::string name_of(const action_entry& one) {
-  return one.is_type ? demangled(one.name) : std::string(one.name);
+  return one.is_type ? as_written(demangled(one.name)) : std::string(one.name);
 }
 
 const action_table& known_actions() {

@@ -690,6 +690,14 @@ class account {
 struct other_account {
   int balance = 0;
 };
+class titled {
+ public:
+  explicit titled(std::string title) : title_(std::move(title)) {}
+  [[nodiscard]] const std::string& title() const noexcept { return title_; }
+
+ private:
+  std::string title_;
+};
 
 void expect_gone(object_id<account> id) {
   for (;;) {
@@ -708,10 +716,18 @@ TEST(parcel, objects_live_as_long_as_anybody_refers_to_them) {
     for (const locality there : {next(), here()}) {
       object<account> mine = create<account>(there, 100).get();
       EXPECT_EQ(mine.where(), there);
+      EXPECT_EQ(sync(create<titled>(there, "a title").get(), method<&titled::title>), "a title");
       EXPECT_EQ(sync(mine, method<&account::withdraw>, 30), 70);
       EXPECT_EQ(async(mine, method<&account::balance>).get(), 70);
       EXPECT_EQ(sync(mine, method<&account::after>, 4), 78);
-      EXPECT_THROW(sync(mine, method<&account::withdraw>, 71), std::exception);
+      try {
+        sync(mine, method<&account::withdraw>, 71);
+        ADD_FAILURE() << "there is not so much in it";
+      } catch (const remote_error& e) {
+        expect_contains(e.what(), "thrown by weft::(anonymous namespace)::account::withdraw");
+      } catch (const std::out_of_range&) {
+        EXPECT_EQ(there, here());
+      }
       post(mine, method<&account::withdraw>, 0);
       // Another process gets a reference of its own, and gives it back.
       EXPECT_EQ(sync(

@@ -274,6 +274,18 @@ requires(sizeof...(P) == sizeof...(A)) struct can_be_arguments<std::tuple<P...>,
     : std::bool_constant<(std::is_constructible_v<P, A> && ...)> {
 };
 
+// Made empty first, and then filled with what has come.
+template <class T>
+inline constexpr bool can_arrive = std::is_void_v<T> || std::is_default_constructible_v<T>;
+template <class Arguments>
+inline constexpr bool has_addresses = false;
+template <class... P>
+inline constexpr bool has_addresses<std::tuple<P...>> = (address_like<P> || ...);
+template <class Arguments>
+inline constexpr bool can_all_arrive = false;
+template <class... P>
+inline constexpr bool can_all_arrive<std::tuple<P...>> = (can_arrive<P> && ...);
+
 template <class F, class... A>
 consteval bool check_call() {
   constexpr bool is_action = action_like<F>;
@@ -285,9 +297,19 @@ consteval bool check_call() {
     static_assert(no_references,
                   "weft: an action cannot write to its caller's variables: take the argument by "
                   "value or const reference, and return what changes");
-    constexpr bool fit = can_be_arguments<typename signature_of<F>::arguments, A...>::value;
+    using arguments = typename signature_of<F>::arguments;
+    constexpr bool fit = can_be_arguments<arguments, A...>::value;
     static_assert(fit, "weft: these arguments are not those of the action");
-    return no_references && fit;
+    constexpr bool no_addresses =
+        !has_addresses<std::tuple<result_of_action<F>>> && !has_addresses<arguments>;
+    static_assert(no_addresses,
+                  "weft: an address means nothing in another process: let the action take and "
+                  "return what it points to, text as std::string");
+    constexpr bool arrive = can_arrive<result_of_action<F>> && can_all_arrive<arguments>;
+    static_assert(arrive,
+                  "weft: what an action takes and returns is made empty in the other process and "
+                  "then filled: give its type a default constructor");
+    return no_references && fit && no_addresses && arrive;
   } else {
     return false;
   }

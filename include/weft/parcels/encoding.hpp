@@ -445,7 +445,8 @@ template <class T>
 void encode(parcel_writer& to, const T& value) {
   static_assert(!address_like<T>,
                 "weft: an address means nothing in another process: send what it points to");
-  if constexpr (element<T>) {
+  if constexpr (address_like<T>) {
+  } else if constexpr (element<T>) {
     to.write(&value, sizeof value);
   } else if constexpr (is_row<T>) {
     to.write_row(value.data(), value.size(), value.size() * sizeof(typename T::value_type));
@@ -472,7 +473,8 @@ void encode(parcel_writer& to, const T& value) {
 
 template <class T>
 void decode(parcel_reader& from, T& value) {
-  if constexpr (element<T>) {
+  if constexpr (address_like<T>) {  // encode() says so.
+  } else if constexpr (element<T>) {
     from.read(&value, sizeof value);
   } else if constexpr (is_row<T>) {
     from.read_row(value);

@@ -191,11 +191,22 @@ class object {
   std::shared_ptr<const detail::object_reference<T>> reference_;
 };
 
+namespace detail {
+// Text travels as a string.
+template <class A>
+using constructor_argument =
+    std::conditional_t<std::is_pointer_v<A> && std::is_convertible_v<A, std::string>, std::string,
+                       A>;
+}  // namespace detail
+
 // T(arguments...) at `there`.
 template <class T, class... A>
 future<object<T>> create(locality there, A... arguments) {
+  static_assert(std::is_constructible_v<T, detail::constructor_argument<A>...>,
+                "weft: create: there is no such constructor");
   const std::uint64_t number =
-      co_await async(there, detail::object_maker<T, A...>{}, std::move(arguments)...);
+      co_await async(there, detail::object_maker<T, detail::constructor_argument<A>...>{},
+                     std::move(arguments)...);
   co_return object<T>(object_id<T>{there.number(), number});
 }
 
