@@ -10,4 +10,10 @@ namespace weft {
 // Called when a job starts, also in a process that was forked before, as those are that leave their terminal.
 void note_process_of_job() noexcept;
 
+// From now on is_forked_child() asks no kernel. Called before there are other threads, by a program that tells
+// of its vfork() itself.
+void watch_forks() noexcept;
+// The calling thread's child of vfork(), which has its parent's memory, begins; or the parent goes on.
+void note_vfork(bool begins) noexcept;
+
 }  // namespace weft

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <string_view>
@@ -48,6 +49,14 @@ std::string_view file_of(const void* address) noexcept {
   return found.dlfo_link_map->l_name;
 }
 
+// What the private file is known by that the calling thread has found last: one word, which handlers may write, too.
+thread_local constinit std::uint64_t last_found = 0;
+std::uint64_t known_by(const link_map& file) noexcept {
+  constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;
+  const auto name = reinterpret_cast<std::uintptr_t>(file.l_name);
+  return ((reinterpret_cast<std::uintptr_t>(&file) * odd + name) * odd + file.l_addr) | 1;
+}
+
 }  // namespace
 
 void note_private_file(const std::string& path) {
@@ -58,10 +67,15 @@ void note_private_file(const std::string& path) {
 }
 
 bool is_private_code(const void* address) noexcept {
-  const std::string_view path = file_of(address);
-  if (path.empty()) return false;
+  dl_find_object found{};
+  if (_dl_find_object(const_cast<void*>(address), &found) != 0) return false;
+  const std::uint64_t key = known_by(*found.dlfo_link_map);
+  if (last_found == key) return true;
+  const std::string_view path = found.dlfo_link_map->l_name;
   // Under a debugger a copy keeps the name of its own.
-  return path.starts_with("/proc/") || is_noted(path);
+  const bool is_private = !path.empty() && (path.starts_with("/proc/") || is_noted(path));
+  if (is_private) last_found = key;
+  return is_private;
 }
 
 void note_code_of_weft(const void* address) noexcept {

@@ -6,7 +6,7 @@ namespace weft {
 
 // Notes that ranks have copies of their own of this file, a program or a library. Called by any thread.
 void note_private_file(const std::string& path);
-// Whether the code at `address` belongs to such a copy. Called by any thread. Async-signal-safe. About 50 ns.
+// Whether the code at `address` belongs to such a copy. Called by any thread. Async-signal-safe.
 [[nodiscard]] bool is_private_code(const void* address) noexcept;
 // Notes that the program or library at `address` is weft's: is_code_of_weft() does not see that by itself.
 void note_code_of_weft(const void* address) noexcept;

@@ -43,6 +43,7 @@
 #include "job/face.hpp"
 #include "program/affinity.hpp"
 #include "program/program_run.hpp"
+#include "program/rank_signals.h"
 #include "program/rank_signals.hpp"
 #include "sched/worker.hpp"
 #include "sync/published.hpp"
@@ -134,6 +135,7 @@ struct moved_call {
   worker& home;
   std::uint32_t cancelled = 0;  // Read by the instructions above. Written by the rank alone.
   long result = 0;
+  bool is_pipe_broken = false;  // The kernel has sent SIGPIPE on its account.
   published<bool> is_over;
 };
 
@@ -227,6 +229,13 @@ void* blocking_thread::run(void* self) noexcept {
   return nullptr;
 }
 
+// One that is pending for the thread, which has it blocked.
+bool take_own_signal(int number) noexcept {
+  const std::uint64_t wanted = std::uint64_t{1} << (number - 1);
+  const timespec none{};
+  return ::syscall(SYS_rt_sigtimedwait, &wanted, nullptr, &none, sizeof wanted) == number;
+}
+
 void blocking_thread::serve() noexcept {
   std::unique_lock hold(lock_);
   thread_ = gettid();
@@ -239,6 +248,7 @@ void blocking_thread::serve() noexcept {
     do  // A signal that is late for the call before may come now.
       result = weft_cancellable_call(&call.cancelled, call.what.number, call.what.arguments);
     while (result == -EINTR && __atomic_load_n(&call.cancelled, __ATOMIC_RELAXED) == 0);
+    if (result == -EPIPE) call.is_pipe_broken = take_own_signal(SIGPIPE);
     hold.lock();
     call_here = nullptr;
     work_ = nullptr;
@@ -404,6 +414,7 @@ long weft_move(const weft_moved_call* what) {
       by->end(call);
     }
     weft::idle().give_back(by);
+    if (call.is_pipe_broken) weft_is_sent_sigpipe();
     if ((what->traits & weft_call_leaves_handlers) != 0) return call.result;
     const bool restarts = signals == nullptr || weft::detail::run_handlers(*signals);
     if (call.result != -EINTR) return call.result;
@@ -450,6 +461,7 @@ long weft_write_moved(int descriptor, const void* bytes, unsigned long size) {
   const iovec part{const_cast<void*>(bytes), size};
   const long put = ::syscall(SYS_pwritev2, descriptor, &part, 1L, -1L, -1L, RWF_NOWAIT);
   const bool waits = put < 0 && weft_may_wait(errno) != 0;
+  if (put < 0 && errno == EPIPE) weft_pipe_is_broken();
   if (put == static_cast<long>(size) || (put < 0 && !waits)) return put;
   errno = saved;
   const long done = std::max(put, 0L);

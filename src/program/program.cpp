@@ -42,6 +42,7 @@
 #include "program/program.h"
 #include "program/program_run.hpp"
 #include "program/regions.hpp"
+#include "program/sanitized_stack.hpp"
 #include "runtime/monitor.hpp"
 #include "sync/published.hpp"
 #include "weft/run.hpp"
@@ -202,6 +203,7 @@ int run_rank_of_program(int argc, char** argv, const std::function<program_copy(
     }
   } kept{detail::calling_job_rank("main"), copy.own != nullptr};
   detail::take_signals_of_process();
+  const detail::sanitized_stack stack(detail::calling_job_rank("main").main.stack);
   const int status = run_to_the_end(run, copy, argc, words.pointers()) & 0xff;
   if (run.at_once) any_ended_at_once.store(true, std::memory_order_relaxed);
   if (status != 0 && world_size() != 1)
@@ -317,6 +319,11 @@ void tell_of_own_signal(int number, bool by_abort) {
   const job_rank* const me = maker.get() != nullptr ? maker.get() : state_of_caller();
   if (me == nullptr || is_forked_child() || !ends_process(number) ||
       sigaction(number, nullptr, &now) != 0)
+    return;
+  // Another thread may be waiting for it.
+  sigset_t blocked;
+  if (detail::has_kernels_signals() && !by_abort &&
+      pthread_sigmask(SIG_BLOCK, nullptr, &blocked) == 0 && sigismember(&blocked, number) == 1)
     return;
   const bool is_reported = reports_fault(now);
   if (!is_reported && (now.sa_handler != SIG_DFL || me->of->places.size() == 1)) return;

@@ -2,8 +2,11 @@
 // signal_delivery.cpp tells how they come.
 #include "program/rank_signals.h"
 
+#include <pthread.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstdint>
@@ -18,6 +21,19 @@
 #include "sched/worker.hpp"
 
 using namespace weft::detail;
+
+namespace {
+
+// By a thread of the rank.
+bool is_awaited(const rank_signals* mine, int number) {
+  if (mine == nullptr) return false;
+  const std::lock_guard hold(table().lock);
+  return std::ranges::any_of(table().waiting, [&](const waiting_thread& one) {
+    return one.of == mine && (one.wanted & bit_of(number)) != 0;
+  });
+}
+
+}  // namespace
 
 extern "C" {
 
@@ -110,6 +126,16 @@ int weft_run_handlers(int is_noexcept) {
   return mine == nullptr || run_handlers(*mine) ? 1 : 0;
 }
 
+int weft_is_thread_of_rank(unsigned long thread) {
+  const weft::detail::maker_of_thread maker;
+  clockid_t clock;
+  if (maker.get() == nullptr || has_kernels_signals() || pthread_getcpuclockid(thread, &clock) != 0)
+    return 0;
+  // The clock's number is that of the thread, as the kernel has it.
+  constexpr int bits_of_kind = 3;
+  return ~(clock >> bits_of_kind) == maker.get()->home->thread() ? 1 : 0;
+}
+
 int weft_signal_self(int number, const siginfo_t* details) {
   if (weft_has_own_signal(number) == 0) return 0;
   const rank_of_caller caller;
@@ -120,7 +146,7 @@ int weft_signal_self(int number, const siginfo_t* details) {
     action = mine->actions[static_cast<std::size_t>(number)];
     is_blocked = (mine->blocked.load(std::memory_order_relaxed) & bit_of(number)) != 0;
   }
-  if (!is_blocked && !is_handler(action)) {
+  if (!is_blocked && !is_handler(action) && !is_awaited(mine, number)) {
     if (mine != nullptr && action.sa_handler == SIG_IGN) return 1;
     {
       const std::lock_guard hold(table().lock);
@@ -142,6 +168,7 @@ int weft_signal_self(int number, const siginfo_t* details) {
   }
   {
     const handlers_kept_back kept(mine);
+    const std::lock_guard hold(table().lock);
     post(*mine, number, said);
   }
   if (signals_of_caller() == mine)
@@ -159,6 +186,20 @@ void weft_leaves_handler(int restores_mask) {
   mine->has_call_mask = false;
   mine->is_in_wait = false;
   if (restores_mask != 0) mine->blocked.store(mine->blocked_outside, std::memory_order_relaxed);
+}
+
+void weft_pipe_is_broken(void) {
+  if (weft_has_own_signal(SIGPIPE) == 0) return;
+  const weft::kept_errno kept;
+  const std::uint64_t wanted = bit_of(SIGPIPE);
+  const timespec none{};
+  // Of the thread, where it is blocked.
+  if (::syscall(SYS_rt_sigtimedwait, &wanted, nullptr, &none, sizeof wanted) != SIGPIPE) return;
+  weft_is_sent_sigpipe();
+}
+void weft_is_sent_sigpipe(void) {
+  const weft::kept_errno kept;
+  if (weft_signal_self(SIGPIPE, nullptr) == 0) do_default(SIGPIPE);
 }
 
 void weft_look_for_children(int child) {

@@ -26,6 +26,8 @@ void weft_end_mask(const sigset_t* before);
 int weft_run_handlers(int is_noexcept);
 /* Those that are pending and blocked. */
 void weft_own_pending(sigset_t* set);
+/* Whether the caller is a thread that a rank has made, and this is the rank's own thread. */
+int weft_is_thread_of_rank(unsigned long thread);
 /* The calling rank sends itself a signal: false, and nothing done, where the kernel is to do it. */
 int weft_signal_self(int number, const siginfo_t* details);
 /* Waits, while others run: until a handler has run, with this mask meanwhile, or with the rank's. */
@@ -42,6 +44,19 @@ int weft_make_timer(int number, union sigval value);
 int weft_delete_timer(int which);
 /* It is left by a jump: out of a handler, perhaps. */
 void weft_leaves_handler(int restores_mask);
+/* The same in a thread that a rank has made, of the signals of the rank, or of the thread itself. With errno, as sigtimedwait(). */
+int weft_take_signal_in_thread(const sigset_t* set, siginfo_t* details, const struct timespec* most);
+
+/* In a child of the calling rank, also of vfork(), whose parent goes on with weft_after_child_of_vfork(): it has the rank's handlers
+   and mask, not those of the worker's thread. Async-signal-safe. */
+void weft_begin_child(int by_vfork);
+void weft_after_child_of_vfork(void);
+/* The mask of a child that is started otherwise, and the signals that the process ignores and the rank does not. */
+void weft_signals_of_child(sigset_t* mask, sigset_t* not_ignored);
+/* A call of the calling rank has said EPIPE: where the kernel has sent the thread SIGPIPE on that account, it is the rank's. */
+void weft_pipe_is_broken(void);
+/* The same, known of a thread that has made the call for it. */
+void weft_is_sent_sigpipe(void);
 
 /* That child has a parent now: it may have ended before. */
 void weft_look_for_children(int child);

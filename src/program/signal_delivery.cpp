@@ -347,7 +347,7 @@ bool run_handlers(rank_signals& mine) {
                         ((action.sa_flags & SA_NODEFER) != 0 ? 0 : bit_of(number))) &
                            ~never_blocked,
                        std::memory_order_relaxed);
-    ++mine.depth;
+    const int depth = mine.depth++;
     mine.handled.fetch_add(1, std::memory_order_relaxed);
     if ((action.sa_flags & SA_RESTART) == 0)
       mine.interrupted.fetch_add(1, std::memory_order_relaxed);
@@ -359,7 +359,7 @@ bool run_handlers(rank_signals& mine) {
       action.sa_handler(number);
     }
     errno = before;
-    --mine.depth;
+    mine.depth = depth;  // A jump within the handler may have changed it.
     mine.blocked.store(blocked, std::memory_order_relaxed);
   }
 }

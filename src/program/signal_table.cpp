@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "job/caller.hpp"
 #include "program/program.h"
 #include "program/rank_signals.h"
+#include "sched/attached_thread.hpp"
 #include "sched/worker.hpp"
 #include "sync/published.hpp"
 
@@ -27,22 +29,34 @@ bool is_nothing_by_default(int number) noexcept {
   return number == SIGCHLD || number == SIGURG || number == SIGWINCH || number == SIGCONT;
 }
 
-// A child has its parent's handlers itself, and nobody who would pass on.
-void begin_child() {
-  const std::atomic<rank_signals*>* const all = by_number.hint();
-  if (all == nullptr) return;
-  const auto* const rank = static_cast<const job_rank*>(worker::identity());
-  const rank_signals* const mine =
-      rank != nullptr ? all[rank->number].load(std::memory_order_relaxed) : nullptr;
+enum class action_of_process : char { passes_on, ignores };
+std::array<action_of_process, signals_max + 1>
+    in_place{};  // Of those that are taken; under the table's lock.
+
+// Of the calling rank, also of threads that it has made, whose process this may be the child of. Null: it has had to do with none.
+const rank_signals* signals_of_parent() noexcept {
+  const void* const of_thread = origin_of_this_thread().identity;
+  const auto* const rank =
+      static_cast<const job_rank*>(of_thread != nullptr ? of_thread : worker::identity());
+  return rank != nullptr ? signals_of(rank->number) : nullptr;
+}
+
+// A child has its parent's handlers itself, and its mask.
+void take_signals_of(const rank_signals* parent) noexcept {
   for (int n = 1; n <= signals_max; ++n)
     if ((table().taken & bit_of(n)) != 0) {
       struct sigaction own {};
-      if (mine != nullptr) own = mine->actions[static_cast<std::size_t>(n)];
+      if (parent != nullptr) own = parent->actions[static_cast<std::size_t>(n)];
       kernel_action()(n, &own, nullptr);
     }
-  sigset_t mask;
-  set_bits(mine != nullptr ? mine->blocked.load(std::memory_order_relaxed) : 0, mask);
-  pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+  const std::uint64_t blocked =
+      parent != nullptr ? parent->blocked.load(std::memory_order_relaxed) : 0;
+  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &blocked, nullptr, sizeof blocked);
+}
+
+// Nobody passes signals on in a child.
+void begin_child() {
+  take_signals_of(signals_of_parent());
   forget_passing();
   table().lock.unlock();
 }
@@ -75,6 +89,7 @@ void choose_action(int number) {
         is_handler(action) || (one->blocked.load(std::memory_order_relaxed) & bit_of(number)) != 0;
     ignored |= !is_handler(action) && action.sa_handler == SIG_IGN;
   }
+  for (const waiting_thread& one : table().waiting) any |= (one.wanted & bit_of(number)) != 0;
   // The kernel would collect the children of all.
   if (number == SIGCHLD) any |= ignored;
   struct sigaction& before = table().before[static_cast<std::size_t>(number)];
@@ -84,6 +99,10 @@ void choose_action(int number) {
     table().taken &= ~bit_of(number);
     return;
   }
+  const action_of_process wanted = any ? action_of_process::passes_on : action_of_process::ignores;
+  action_of_process& now = in_place[static_cast<std::size_t>(number)];
+  if (is_taken && now == wanted) return;
+  now = wanted;
   struct sigaction ours {};
   sigfillset(&ours.sa_mask);
   if (any) {
@@ -114,6 +133,14 @@ void do_default(int number) {
 
 void post(rank_signals& to, int number, const siginfo_t& details) noexcept {
   const struct sigaction& action = to.actions[static_cast<std::size_t>(number)];
+  for (const waiting_thread& one : table().waiting) {
+    if (one.of != &to || (one.wanted & bit_of(number)) == 0) continue;
+    siginfo_t same = details;
+    same.si_signo = number;
+    if (same.si_code >= 0 || same.si_code == SI_TKILL)
+      same.si_code = SI_QUEUE;  // The kernel takes no others from a thread.
+    if (::syscall(SYS_rt_tgsigqueueinfo, getpid(), one.thread, number, &same) == 0) return;
+  }
   const bool is_blocked = (to.blocked.load(std::memory_order_relaxed) & bit_of(number)) != 0;
   if (!is_blocked && !is_handler(action)) return;
   const std::lock_guard hold(to.details_lock);
@@ -159,6 +186,25 @@ rank_signals* signals_of_caller() noexcept {
 }  // namespace weft::detail
 
 extern "C" {
+
+void weft_begin_child(int by_vfork) {
+  using namespace weft::detail;
+  if (by_vfork != 0) weft::note_vfork(true);
+  take_signals_of(signals_of_parent());
+}
+void weft_after_child_of_vfork(void) {
+  weft::note_vfork(false);
+}
+void weft_signals_of_child(sigset_t* mask, sigset_t* not_ignored) {
+  using namespace weft::detail;
+  const rank_signals* const mine = signals_of_parent();
+  set_bits(mine != nullptr ? mine->blocked.load(std::memory_order_relaxed) : 0, *mask);
+  sigemptyset(not_ignored);
+  for (int n = 1; n <= signals_max; ++n)
+    if ((table().taken & bit_of(n)) != 0 &&
+        (mine == nullptr || mine->actions[static_cast<std::size_t>(n)].sa_handler != SIG_IGN))
+      sigaddset(not_ignored, n);
+}
 
 void weft_forget_signals(int rank) {
   using namespace weft::detail;

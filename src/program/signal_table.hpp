@@ -95,11 +95,19 @@ struct timer {
   std::uint64_t every_ns = 0;
 };
 
+// A thread that a rank has made, which waits for these: the kernel sends it on what comes for the rank.
+struct waiting_thread {
+  const rank_signals* of;
+  std::uint64_t wanted;
+  int thread;
+};
+
 struct process_signals {
   std::mutex lock;
   std::vector<std::unique_ptr<rank_signals>> all;    // Of ranks that have not ended.
   std::vector<std::unique_ptr<rank_signals>> ended;  // A thread of such a rank may still have it.
   std::vector<timer> timers;
+  std::vector<waiting_thread> waiting;
   int timers_made = 0;
   std::array<struct sigaction, signals_max + 1> before{};  // The process's, where ours is in place.
   std::uint64_t taken = 0;                                 // Signals of which ours is.
@@ -120,7 +128,7 @@ struct process_signals {
 void choose_action(int number);
 // What the kernel does with a signal that nobody handles. Returns when that does not end the process.
 void do_default(int number);
-// With the table's lock held, or by the rank itself. Another that sends at the same time is waited for.
+// With the table's lock held. Another that looks at the rank's details at the same time is waited for.
 void post(rank_signals& to, int number, const siginfo_t& details) noexcept;
 inline bool can_run(const rank_signals& one) noexcept {
   return (one.pending.load(std::memory_order_relaxed) &

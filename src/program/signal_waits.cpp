@@ -13,6 +13,7 @@
 #include "base/forked_child.hpp"
 #include "base/kept_errno.hpp"
 #include "base/kernel.hpp"
+#include "base/library_function.hpp"
 #include "base/private_code.hpp"
 #include "job/caller.hpp"
 #include "program/program_run.hpp"
@@ -79,6 +80,14 @@ long long sleep_in_parts(std::uint64_t duration_ns) {
   return 0;
 }
 
+// With the table's lock held: threads wait for these from now on, or do no more.
+void choose_actions(std::uint64_t numbers) {
+  for (; numbers != 0; numbers &= numbers - 1)
+    if (const int number = std::countr_zero(numbers) + 1;
+        is_for_ranks(number) && number != own_signal())
+      choose_action(number);
+}
+
 }  // namespace
 
 }  // namespace weft::detail
@@ -127,6 +136,40 @@ int weft_take_signal(const sigset_t* set, siginfo_t* details, const struct times
     if (most != nullptr && now >= until) return 0;
     wait_for_signal(mine, is_there, most != nullptr ? until - now : long_ns, "sigwait");
   }
+}
+
+int weft_take_signal_in_thread(const sigset_t* set, siginfo_t* details,
+                               const struct timespec* most) {
+  const std::uint64_t wanted = bits_of(*set);
+  const int thread = gettid();
+  {
+    const rank_of_caller caller;
+    if (caller.get() == nullptr) return errno = EAGAIN, -1;  // Its job has ended.
+    rank_signals& mine = own_signals(*caller.get());
+    const std::lock_guard hold(table().lock);
+    if (const std::uint64_t there = mine.pending.load(std::memory_order_relaxed) & wanted) {
+      const int number = std::countr_zero(there) + 1;
+      const std::lock_guard also(mine.details_lock);
+      if (details != nullptr) *details = mine.details[static_cast<std::size_t>(number)];
+      mine.pending.fetch_and(~bit_of(number), std::memory_order_relaxed);
+      return number;
+    }
+    table().waiting.push_back({&mine, wanted, thread});
+    choose_actions(wanted);
+  }
+  // However it ends: the thread may be cancelled.
+  struct no_longer {
+    int thread;
+    std::uint64_t wanted;
+    ~no_longer() {
+      const std::lock_guard hold(table().lock);
+      std::erase_if(table().waiting,
+                    [&](const waiting_thread& one) { return one.thread == thread; });
+      choose_actions(wanted);
+    }
+  } const ends{thread, wanted};
+  static auto* const next = weft::next_definition<decltype(::sigtimedwait)>("sigtimedwait");
+  return next(set, details, most);
 }
 
 long long weft_sleep_interruptibly(long long duration_ns) {

@@ -244,9 +244,15 @@ static void output(const char* directory) {
   if (child == 0) execl("/bin/sh", "sh", "-c", "echo child", (char*)NULL), _exit(8);
   expect(status_of(child) == 0, "fork");
   MPI_Barrier(MPI_COMM_WORLD);
+  /* What asks for the file has the rank's, too. */
+  struct stat asked;
+  expect(fstat(1, &asked) == 0 && S_ISREG(asked.st_mode), "fstat");
+  expect(lseek(1, 0, SEEK_CUR) == asked.st_size && fsync(1) == 0 && isatty(1) == 0, "lseek and fsync");
+  const int again = fcntl(1, F_DUPFD, 10);
+  expect(again >= 10 && write(again, "again\n", 6) == 6 && close(again) == 0, "F_DUPFD");
   expect(dup2(before, 1) == 1, "dup2 back");
   close(before);
-  snprintf(text, sizeof text, "printf %d\ndprintf %d\nchild\n", rank, rank);
+  snprintf(text, sizeof text, "printf %d\ndprintf %d\nchild\nagain\n", rank, rank);
   expect(has_text(name, text), "the file of dup2");
   printf("seen\n");
   fflush(stdout);

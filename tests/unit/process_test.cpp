@@ -54,6 +54,14 @@ TEST_P(a_process, is_its_ranks_own) {
   }
 }
 
+TEST_P(a_process, has_signals_of_its_ranks_in_older_calls_too_and_in_children) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran = run("own_signals");
+  const std::string n = std::to_string(GetParam().ranks);
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(ran.text, "right in " + n + " of " + n + "\n");
+}
+
 // A container may forbid it.
 bool threads_may_leave_directory() {
   bool may = false;

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/forked_child.hpp"
 #include "base/log.hpp"
 #include "base/private_code.hpp"
 #include "base/settings.hpp"
@@ -52,6 +53,7 @@ int run(int argc, char** argv) {
   static const weft::host_request request = take_request();
   ::weft_set_program_path(request.program.c_str());
   weft::note_code_of_weft(reinterpret_cast<const void*>(&run));
+  weft::watch_forks();
   ::weft_set_children(&::weft_rank_of_child, &::weft_next_ended_child);
   ::weft_set_rank_end([](int rank) {
     ::weft_drop_locks_of(rank);

@@ -60,6 +60,12 @@ static int is_regular(int descriptor) {
   return fstat(descriptor, &found) == 0 && S_ISREG(found.st_mode);
 }
 
+/* What a call that sends has said: the rank has the signal that the kernel has sent on that account. */
+static ssize_t sent(ssize_t size) {
+  if (size < 0 && errno == EPIPE) weft_pipe_is_broken();
+  return size;
+}
+
 /* --- Reading and writing ---------------------------------------------------------------------------------------- */
 
 /* Of another rank than the first standard input is empty. */
@@ -189,9 +195,10 @@ static int leave_directory(const struct from_directory* led, long result) {
 static ssize_t sendto_for(const void* from, const char* name, int socket, const void* bytes, size_t size, int flags,
                           const struct sockaddr* receiver, socklen_t length) {
   NEXT(sendto);
-  ON_SOCKET(flags, socket, bytes, size, flags, receiver, length);
+  if (!weft_may_move(from) || (flags & MSG_DONTWAIT) != 0) return sent(next(socket, bytes, size, flags, receiver, length));
+  const int saved = errno;
   const ssize_t put = next(socket, bytes, size, flags | MSG_DONTWAIT, receiver, length);
-  if (put == (ssize_t)size || (put < 0 && !would_wait())) return put;
+  if (put == (ssize_t)size || (put < 0 && !would_wait())) return sent(put);
   if (!weft_can_wait(socket)) return put;
   errno = saved;
   const size_t done = put > 0 ? (size_t)put : 0;
@@ -221,10 +228,10 @@ ssize_t send(int socket, const void* bytes, size_t size, int flags) {
 /* A message of parts may leave in part: it moves as a whole. */
 ssize_t sendmsg(int socket, const struct msghdr* message, int flags) {
   NEXT(sendmsg);
-  if (!MAY_MOVE || (flags & MSG_DONTWAIT) != 0 || !weft_can_wait(socket)) return next(socket, message, flags);
+  if (!MAY_MOVE || (flags & MSG_DONTWAIT) != 0 || !weft_can_wait(socket)) return sent(next(socket, message, flags));
   if (is_relative(message->msg_name, message->msg_namelen)) {
     const ssize_t put = next(socket, message, flags | MSG_DONTWAIT); /* A datagram: as a whole or not at all. */
-    if (put >= 0 || !would_wait()) return put;
+    if (put >= 0 || !would_wait()) return sent(put);
     long result;
     struct from_directory led;
     do {

@@ -72,6 +72,7 @@ pid_t fork(void) {
   const int own[] = {weft_own_output(STDOUT_FILENO), weft_own_output(STDERR_FILENO)};
   struct child* const made = malloc(sizeof *made);
   const pid_t number = next();
+  if (number == 0) weft_begin_child(0);
   for (int i = 0; number == 0 && i < 2; ++i)
     if (own[i] >= 0) syscall(SYS_dup3, own[i], STDOUT_FILENO + i, 0);
   return note_if_started(made, number, rank);
@@ -83,7 +84,9 @@ int forkpty(int* terminal, char* name, const struct termios* settings, const str
   const int rank = weft_number();
   if (rank < 0) return next(terminal, name, settings, size);
   struct child* const made = malloc(sizeof *made);
-  return note_if_started(made, next(terminal, name, settings, size), rank);
+  const pid_t number = next(terminal, name, settings, size);
+  if (number == 0) weft_begin_child(0);
+  return note_if_started(made, number, rank);
 }
 
 static int note_spawned(int failed, pid_t number) {
@@ -92,12 +95,37 @@ static int note_spawned(int failed, pid_t number) {
   return failed;
 }
 
+/* With the rank's signals, not with those of the worker's thread, unless the program says which. `made` is what is returned, or nothing;
+   it has no memory of its own. */
+static const posix_spawnattr_t* with_own_signals(const posix_spawnattr_t* given, posix_spawnattr_t* made) {
+  if (weft_number() < 0) return given;
+  short flags = 0;
+  sigset_t mask, not_ignored;
+  if (given != NULL) {
+    *made = *given;
+    posix_spawnattr_getflags(given, &flags);
+  } else {
+    posix_spawnattr_init(made);
+  }
+  weft_signals_of_child(&mask, &not_ignored);
+  if ((flags & POSIX_SPAWN_SETSIGMASK) == 0) posix_spawnattr_setsigmask(made, &mask);
+  if ((flags & POSIX_SPAWN_SETSIGDEF) != 0) {
+    sigset_t asked;
+    posix_spawnattr_getsigdefault(given, &asked);
+    sigorset(&not_ignored, &not_ignored, &asked);
+  }
+  posix_spawnattr_setsigdefault(made, &not_ignored);
+  posix_spawnattr_setflags(made, (short)(flags | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
+  return made;
+}
+
 int posix_spawn(pid_t* number, const char* path, const posix_spawn_file_actions_t* files,
                 const posix_spawnattr_t* attributes, char* const words[], char* const environment[]) {
   static __typeof__(&posix_spawn) next;
   if (next == NULL) next = OF_LIBC(posix_spawn);
   pid_t child;
-  const int failed = next(&child, weft_program_path(path), files, attributes, words, environment);
+  posix_spawnattr_t own;
+  const int failed = next(&child, weft_program_path(path), files, with_own_signals(attributes, &own), words, environment);
   if (failed == 0 && number != NULL) *number = child;
   return note_spawned(failed, child);
 }
@@ -106,13 +134,15 @@ int posix_spawnp(pid_t* number, const char* file, const posix_spawn_file_actions
   static __typeof__(&posix_spawnp) next;
   if (next == NULL) next = OF_LIBC(posix_spawnp);
   pid_t child;
-  const int failed = next(&child, weft_program_path(file), files, attributes, words, environment);
+  posix_spawnattr_t own;
+  const int failed = next(&child, weft_program_path(file), files, with_own_signals(attributes, &own), words, environment);
   if (failed == 0 && number != NULL) *number = child;
   return note_spawned(failed, child);
 }
 
 /* In the parent, when the child has left its memory. */
 __attribute__((visibility("hidden"), used)) pid_t weft_after_vfork(long result) {
+  weft_after_child_of_vfork();
   if (result < 0) {
     errno = (int)-result;
     return -1;
@@ -141,6 +171,13 @@ __asm__(
     "  movq %rax, %rdi\n"
     "  testq %rax, %rax\n"
     "  jne weft_after_vfork\n"
+    "  subq $8, %rsp\n"
+    "  .cfi_adjust_cfa_offset 8\n"
+    "  movl $1, %edi\n"
+    "  call *weft_begin_child@GOTPCREL(%rip)\n" /* No lazy binding: the child must not wait for the loader. */
+    "  addq $8, %rsp\n"
+    "  .cfi_adjust_cfa_offset -8\n"
+    "  xorl %eax, %eax\n"
     "  ret\n"
     "  .cfi_endproc\n"
     "  .size vfork, . - vfork\n"
@@ -160,6 +197,17 @@ __asm__(
     "  mov x8, #220\n" /* SYS_clone */
     "  svc #0\n"
     "  cbnz x0, weft_after_vfork\n"
+    "  stp x29, x30, [sp, #-16]!\n"
+    "  .cfi_adjust_cfa_offset 16\n"
+    "  .cfi_offset x30, -8\n"
+    "  mov w0, #1\n"
+    "  adrp x9, :got:weft_begin_child\n"
+    "  ldr x9, [x9, :got_lo12:weft_begin_child]\n"
+    "  blr x9\n"
+    "  ldp x29, x30, [sp], #16\n"
+    "  .cfi_adjust_cfa_offset -16\n"
+    "  .cfi_restore x30\n"
+    "  mov x0, #0\n"
     "  ret\n"
     "  .cfi_endproc\n"
     "  .size vfork, . - vfork\n"

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "image/host/locks.h"
+#include "image/host/output.h"
 #include "program/moved_calls.h"
 #include "program/program.h"
 #include "program/rank_signals.h"
@@ -359,7 +360,7 @@ static int fcntl_for(const void* from, int descriptor, int command, void* argume
     if (failed < 0) errno = (int)-failed;
     return failed < 0 ? -1 : 0;
   }
-  return next(descriptor, command, argument);
+  return next(weft_meant_output(from, descriptor), command, argument);
 }
 #define ARGUMENT_BEHIND(command)           \
   va_list words;                           \

@@ -5,10 +5,13 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "image/host/locks.h"
+#include "image/host/output.h"
+#include "program/moved_calls.h"
 #include "program/own_output.h"
 
 static int is_output(int descriptor) { return descriptor == STDOUT_FILENO || descriptor == STDERR_FILENO; }
@@ -35,6 +38,66 @@ int dup2(int from, int to) {
   return fcntl(from, F_GETFD) < 0 ? -1 : to;
 }
 
+/* --- What asks for the file that is written to ---------------------------------------------------------------------- */
+
+#define NEXT(function)               \
+  static __typeof__(&function) next; \
+  if (next == NULL) next = (__extension__(__typeof__(&function)) dlsym(RTLD_NEXT, #function))
+#define MEANT(descriptor) weft_meant_output(__builtin_return_address(0), descriptor)
+
+/* Of the rank's own code: weft asks for the process's. */
+int weft_meant_output(const void* from, int descriptor) {
+  return is_output(descriptor) && weft_is_ranks_code(from) ? meant(descriptor) : descriptor;
+}
+
+int fstat(int descriptor, struct stat* found) {
+  NEXT(fstat);
+  return next(MEANT(descriptor), found);
+}
+int fstat64(int descriptor, struct stat64* found) {
+  NEXT(fstat64);
+  return next(MEANT(descriptor), found);
+}
+int isatty(int descriptor) {
+  NEXT(isatty);
+  return next(MEANT(descriptor));
+}
+off_t lseek(int descriptor, off_t to, int from) {
+  NEXT(lseek);
+  return next(MEANT(descriptor), to, from);
+}
+off64_t lseek64(int descriptor, off64_t to, int from) {
+  NEXT(lseek64);
+  return next(MEANT(descriptor), to, from);
+}
+int fsync(int descriptor) {
+  NEXT(fsync);
+  return next(MEANT(descriptor));
+}
+int fdatasync(int descriptor) {
+  NEXT(fdatasync);
+  return next(MEANT(descriptor));
+}
+int ftruncate(int descriptor, off_t size) {
+  NEXT(ftruncate);
+  return next(MEANT(descriptor), size);
+}
+int ftruncate64(int descriptor, off64_t size) {
+  NEXT(ftruncate64);
+  return next(MEANT(descriptor), size);
+}
+int fchmod(int descriptor, mode_t mode) {
+  NEXT(fchmod);
+  return next(MEANT(descriptor), mode);
+}
+ssize_t pwrite(int descriptor, const void* bytes, size_t size, off_t place) {
+  NEXT(pwrite);
+  return next(MEANT(descriptor), bytes, size, place);
+}
+ssize_t pwrite64(int descriptor, const void* bytes, size_t size, off64_t place) {
+  NEXT(pwrite64);
+  return next(MEANT(descriptor), bytes, size, place);
+}
 /* The C library writes these below write(). */
 int vdprintf(int descriptor, const char* restrict format, va_list words) {
   static __typeof__(&vdprintf) next;

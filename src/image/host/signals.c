@@ -69,6 +69,11 @@ __sighandler_t sysv_signal(int number, __sighandler_t handler) {
 /* Of a rank; a thread that it has made has the kernel's. */
 static int has_own_mask(const void* from) { return is_own(from, SIGALRM) && weft_is_ranks_own_thread(); }
 
+/* Such a thread waits for signals of its rank, and for those that are sent to itself. */
+static int is_of_ranks_thread(const void* from) {
+  return is_own(from, SIGALRM) && !weft_is_ranks_own_thread() && weft_number() >= 0;
+}
+
 int pthread_sigmask(int how, const sigset_t* set, sigset_t* before) {
   NEXT(pthread_sigmask);
   return has_own_mask(__builtin_return_address(0)) ? weft_own_mask(how, set, before) : next(how, set, before);
@@ -82,6 +87,84 @@ int sigpending(sigset_t* set) {
   if (!has_own_mask(__builtin_return_address(0))) return next(set);
   weft_own_pending(set);
   return 0;
+}
+
+/* --- Of System V and BSD ------------------------------------------------------------------------------------------- */
+
+/* The C library makes these of its own sigaction() and sigprocmask(). */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+static int change_one(int how, int number) {
+  sigset_t one;
+  sigemptyset(&one);
+  return sigaddset(&one, number) != 0 ? -1 : failed_with(weft_own_mask(how, &one, NULL));
+}
+int sighold(int number) {
+  NEXT(sighold);
+  return has_own_mask(__builtin_return_address(0)) ? change_one(SIG_BLOCK, number) : next(number);
+}
+int sigrelse(int number) {
+  NEXT(sigrelse);
+  return has_own_mask(__builtin_return_address(0)) ? change_one(SIG_UNBLOCK, number) : next(number);
+}
+int sigignore(int number) {
+  NEXT(sigignore);
+  const struct sigaction ignore = {.sa_handler = SIG_IGN};
+  return IS_OWN(number) ? failed_with(weft_own_action(number, &ignore, NULL)) : next(number);
+}
+__sighandler_t sigset(int number, __sighandler_t handler) {
+  NEXT(sigset);
+  if (!IS_OWN(number) || !weft_is_ranks_own_thread()) return next(number, handler);
+  sigset_t mask;
+  weft_own_mask(SIG_BLOCK, NULL, &mask);
+  struct sigaction action = {.sa_handler = handler}, before;
+  const int was_held = sigismember(&mask, number);
+  if (handler == SIG_HOLD) {
+    if (change_one(SIG_BLOCK, number) != 0 || weft_own_action(number, NULL, &before) != 0) return SIG_ERR;
+  } else if (weft_own_action(number, &action, &before) != 0 || change_one(SIG_UNBLOCK, number) != 0) {
+    return SIG_ERR;
+  }
+  return was_held ? SIG_HOLD : before.sa_handler;
+}
+int siginterrupt(int number, int interrupts) {
+  NEXT(siginterrupt);
+  if (!IS_OWN(number)) return next(number, interrupts);
+  struct sigaction action;
+  weft_own_action(number, NULL, &action);
+  action.sa_flags = interrupts ? action.sa_flags & ~SA_RESTART : action.sa_flags | SA_RESTART;
+  return failed_with(weft_own_action(number, &action, NULL));
+}
+/* Masks of the first signals, as bits of an int. */
+static int change_first(int how, const int* bits) {
+  sigset_t set, before;
+  sigemptyset(&set);
+  for (int n = 1; bits != NULL && n <= 32; ++n)
+    if (((unsigned)*bits & 1u << (n - 1)) != 0) sigaddset(&set, n);
+  weft_own_mask(how, bits != NULL ? &set : NULL, &before);
+  return (int)before.__val[0];
+}
+int sigblock(int bits) {
+  NEXT(sigblock);
+  return has_own_mask(__builtin_return_address(0)) ? change_first(SIG_BLOCK, &bits) : next(bits);
+}
+int sigsetmask(int bits) {
+  NEXT(sigsetmask);
+  return has_own_mask(__builtin_return_address(0)) ? change_first(SIG_SETMASK, &bits) : next(bits);
+}
+int siggetmask(void) {
+  NEXT(siggetmask);
+  return has_own_mask(__builtin_return_address(0)) ? change_first(SIG_BLOCK, NULL) : next();
+}
+/* sigpause() of System V takes a signal out of the mask meanwhile. */
+int __xpg_sigpause(int number);
+int __xpg_sigpause(int number) {
+  NEXT(__xpg_sigpause);
+  if (!has_own_mask(__builtin_return_address(0))) return next(number);
+  sigset_t mask;
+  weft_own_mask(SIG_BLOCK, NULL, &mask);
+  if (sigdelset(&mask, number) != 0) return -1;
+  weft_wait_for_handler(&mask);
+  errno = EINTR;
+  return -1;
 }
 
 /* --- Waiting ------------------------------------------------------------------------------------------------------- */
@@ -102,6 +185,7 @@ int sigsuspend(const sigset_t* mask) {
 }
 int sigtimedwait(const sigset_t* restrict set, siginfo_t* restrict details, const struct timespec* restrict most) {
   NEXT(sigtimedwait);
+  if (is_of_ranks_thread(__builtin_return_address(0))) return weft_take_signal_in_thread(set, details, most);
   if (!has_own_mask(__builtin_return_address(0))) return next(set, details, most);
   const int taken = weft_take_signal(set, details, most);
   if (taken > 0) return taken;
@@ -110,6 +194,7 @@ int sigtimedwait(const sigset_t* restrict set, siginfo_t* restrict details, cons
 }
 int sigwaitinfo(const sigset_t* restrict set, siginfo_t* restrict details) {
   NEXT(sigwaitinfo);
+  if (is_of_ranks_thread(__builtin_return_address(0))) return weft_take_signal_in_thread(set, details, NULL);
   if (!has_own_mask(__builtin_return_address(0))) return next(set, details);
   const int taken = weft_take_signal(set, details, NULL);
   if (taken > 0) return taken;
@@ -118,9 +203,10 @@ int sigwaitinfo(const sigset_t* restrict set, siginfo_t* restrict details) {
 }
 int sigwait(const sigset_t* restrict set, int* restrict number) {
   NEXT(sigwait);
-  if (!has_own_mask(__builtin_return_address(0))) return next(set, number);
+  const int in_thread = is_of_ranks_thread(__builtin_return_address(0));
+  if (!in_thread && !has_own_mask(__builtin_return_address(0))) return next(set, number);
   int taken;
-  do taken = weft_take_signal(set, NULL, NULL);
+  do taken = in_thread ? weft_take_signal_in_thread(set, NULL, NULL) : weft_take_signal(set, NULL, NULL);
   while (taken <= 0);
   *number = taken;
   return 0;
@@ -217,15 +303,88 @@ int timer_delete(timer_t id) {
 
 /* --- Jumps out of handlers -------------------------------------------------------------------------------------------- */
 
+/* A place that is kept with the mask of signals has the rank's, too, where neither the kernel nor the C library writes. */
+enum { own_mask = 8, own_mask_kept = 9 };
+#define kept_here 0x77656674206d736bUL
+__attribute__((visibility("hidden"), used)) void weft_keep_mask(struct __jmp_buf_tag* place);
+void weft_keep_mask(struct __jmp_buf_tag* place) {
+  sigset_t mask;
+  place->__saved_mask.__val[own_mask_kept] = 0;
+  if (!weft_has_own_signal(SIGALRM) || !weft_is_ranks_own_thread()) return;
+  weft_own_mask(SIG_BLOCK, NULL, &mask);
+  place->__saved_mask.__val[own_mask] = mask.__val[0];
+  place->__saved_mask.__val[own_mask_kept] = kept_here;
+}
+__attribute__((visibility("hidden"), used)) int (*weft_next_sigsetjmp)(struct __jmp_buf_tag*, int);
+/* It returns twice, so that the C library's must find the caller's frame. */
+#if defined(__x86_64__)
+__asm__(
+    ".pushsection .text\n"
+    ".globl __sigsetjmp\n"
+    ".type __sigsetjmp, @function\n"
+    "__sigsetjmp:\n"
+    "  .cfi_startproc\n"
+    "  testl %esi, %esi\n"
+    "  je 1f\n"
+    "  pushq %rdi\n"
+    "  .cfi_adjust_cfa_offset 8\n"
+    "  pushq %rsi\n"
+    "  .cfi_adjust_cfa_offset 8\n"
+    "  subq $8, %rsp\n"
+    "  .cfi_adjust_cfa_offset 8\n"
+    "  call weft_keep_mask\n"
+    "  addq $8, %rsp\n"
+    "  .cfi_adjust_cfa_offset -8\n"
+    "  popq %rsi\n"
+    "  .cfi_adjust_cfa_offset -8\n"
+    "  popq %rdi\n"
+    "  .cfi_adjust_cfa_offset -8\n"
+    "1: jmp *weft_next_sigsetjmp(%rip)\n"
+    "  .cfi_endproc\n"
+    "  .size __sigsetjmp, . - __sigsetjmp\n"
+    "  .popsection\n");
+#elif defined(__aarch64__)
+__asm__(
+    ".pushsection .text\n"
+    ".globl __sigsetjmp\n"
+    ".type __sigsetjmp, %function\n"
+    "__sigsetjmp:\n"
+    "  .cfi_startproc\n"
+    "  cbz w1, 1f\n"
+    "  stp x29, x30, [sp, #-32]!\n"
+    "  .cfi_adjust_cfa_offset 32\n"
+    "  .cfi_offset x30, -24\n"
+    "  stp x0, x1, [sp, #16]\n"
+    "  bl weft_keep_mask\n"
+    "  ldp x0, x1, [sp, #16]\n"
+    "  ldp x29, x30, [sp], #32\n"
+    "  .cfi_adjust_cfa_offset -32\n"
+    "  .cfi_restore x30\n"
+    "1: adrp x16, weft_next_sigsetjmp\n"
+    "  ldr x16, [x16, :lo12:weft_next_sigsetjmp]\n"
+    "  br x16\n"
+    "  .cfi_endproc\n"
+    "  .size __sigsetjmp, . - __sigsetjmp\n"
+    "  .popsection\n");
+#endif
+
 typedef void jump(struct __jmp_buf_tag*, int);
 static jump* jumps[4];
 static __attribute__((constructor)) void find_jumps(void) {
   static const char* const names[] = {"longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"};
   for (int i = 0; i < 4; ++i) jumps[i] = (__extension__(jump*)dlsym(RTLD_NEXT, names[i]));
+  weft_next_sigsetjmp = (__extension__(int (*)(struct __jmp_buf_tag*, int))dlsym(RTLD_NEXT, "__sigsetjmp"));
 }
 /* What the mask of the thread was when the place was kept: before it took weft's own signal, perhaps. */
 static void before_jump(struct __jmp_buf_tag* to) {
-  weft_leaves_handler(to->__mask_was_saved);
+  const int has_own = to->__mask_was_saved && to->__saved_mask.__val[own_mask_kept] == kept_here;
+  weft_leaves_handler(to->__mask_was_saved && !has_own);
+  if (has_own && weft_is_ranks_own_thread()) {
+    sigset_t mask;
+    sigemptyset(&mask);
+    mask.__val[0] = to->__saved_mask.__val[own_mask];
+    weft_own_mask(SIG_SETMASK, &mask, NULL);
+  }
   for (int n = _NSIG - 1; n > 31 && to->__mask_was_saved; --n)
     if (weft_is_wefts_signal(n)) to->__saved_mask.__val[(n - 1) / (8 * sizeof(long))] &= ~(1UL << (n - 1) % (8 * sizeof(long)));
 }

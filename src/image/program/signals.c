@@ -48,6 +48,7 @@ __attribute__((constructor)) static void find_to_thread(void) { to_thread = weft
 /* What a thread sends to itself; the signal is its process's end all the same. */
 REPLACES int pthread_kill(pthread_t thread, int number) {
   if (!pthread_equal(thread, pthread_self())) {
+    if (weft_is_thread_of_rank(thread) && weft_signal_self(number, NULL)) return 0;
     if (to_thread == NULL) find_to_thread(); /* weft's own threads call before the program's constructors have run. */
     return to_thread(thread, number);
   }

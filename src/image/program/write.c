@@ -10,13 +10,19 @@
 #include "image/program/replaces.h"
 #include "program/moved_calls.h"
 #include "program/program.h"
+#include "program/rank_signals.h"
 
 LINKED_AS(write);
+
+static ssize_t sent(ssize_t size) {
+  if (size < 0 && errno == EPIPE) weft_pipe_is_broken();
+  return size;
+}
 
 REPLACES ssize_t write(int descriptor, const void* bytes, size_t size) {
   if (descriptor > STDERR_FILENO && weft_may_move(__builtin_return_address(0)))
     return weft_write_moved(descriptor, bytes, size);
-  return weft_write(descriptor, bytes, size);
+  return sent(weft_write(descriptor, bytes, size));
 }
 
 REPLACES ssize_t writev(int descriptor, const struct iovec* parts, int count) {
@@ -27,7 +33,7 @@ REPLACES ssize_t writev(int descriptor, const struct iovec* parts, int count) {
     return written < 0 ? -1 : written;
   }
   if (descriptor != STDOUT_FILENO && descriptor != STDERR_FILENO)
-    return syscall(SYS_writev, descriptor, parts, count);
+    return sent(syscall(SYS_writev, descriptor, parts, count));
   if (count < 0 || count > IOV_MAX) {
     errno = EINVAL;
     return -1;
