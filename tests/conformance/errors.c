@@ -156,7 +156,7 @@ static void added(void) {
   MPI_Error_class(code, &found);
   EXPECT(found == class && class != code, "%d %d %d", found, class, code);
   MPI_Error_string(code, text, &length);
-  EXPECT(strcmp(text, "a code") == 0 && length == 6, "%s", text);
+  EXPECT(strcmp(text, "a code") == 0 && length == 6, "%.200s", text);
   MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_LASTUSEDCODE, &last, &flag);
   EXPECT(flag && *last >= class, "%d", flag ? *last : -1);
 #ifdef MPI_ABI_VERSION /* Of MPI 4.1. */
@@ -164,7 +164,7 @@ static void added(void) {
   EXPECT_INT(MPI_Error_class(code, &found), MPI_SUCCESS);
   MPI_Remove_error_string(code);
   MPI_Error_string(code, text, &length);
-  EXPECT(length == 0 && text[0] == 0, "%s", text);
+  EXPECT(length == 0 && text[0] == 0, "%.200s", text);
   EXPECT_CLASS(MPI_Remove_error_class(class), MPI_ERR_OTHER); /* It has a code. */
   EXPECT_CLASS(MPI_Remove_error_code(class), MPI_ERR_ARG);
   EXPECT_INT(MPI_Remove_error_code(code), MPI_SUCCESS);
