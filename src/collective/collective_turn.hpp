@@ -173,16 +173,19 @@ class collective_turn {
                                       is_barrier(member_.call.name),
                                       member_.call.name,
                                       c_.spans_processes()};
-    trace_begin(trace_kind::wait_collective, me_.number, event_file::packed(name),
-                static_cast<std::int64_t>(member_.call.bytes), is_beside() ? nullptr : name.call);
-    if (is_beside()) return;
-    accounts::begin_collective(me_.number, name);
+    if (is_beside())
+      trace_begin(trace_kind::wait_collective, me_.number, event_file::packed(name),
+                  static_cast<std::int64_t>(member_.call.bytes));
+    else
+      accounts::begin_collective(me_.number, name, member_.call.bytes);
   }
   [[gnu::noinline]] void end_traced() {
-    if (!is_beside()) accounts::end_collective(me_.number);
+    if (!tracing()) return;
     // The argument says in event files that this went on beside the rank's own code.
-    if (tracing())
-      record_trace_event(trace_phase::end, trace_kind::wait_collective, me_.number, is_beside());
+    if (is_beside())
+      record_trace_event(trace_phase::end, trace_kind::wait_collective, me_.number, 1);
+    else
+      accounts::end_collective(me_.number);
   }
   [[gnu::always_inline]] void end_turn() noexcept {
     ++member_.turn;

@@ -7,7 +7,6 @@
 
 #include "rank/messages.hpp"
 #include "rank/remote.hpp"
-#include "trace/flows.hpp"
 
 namespace weft::detail {
 namespace {
@@ -185,9 +184,6 @@ void fill_laid_out(const operation& op, const segments& data) {
 void tell_received_traced(worker& here, operation& op) {
   const accounts::message_name name{op.match.context, op.result.source, op.result.tag,
                                     op.owner->number};
-  trace_instant(trace_kind::recv, op.owner->number,
-                trace_message(op.owner->number, op.result.source, name, false),
-                static_cast<std::int64_t>(op.result.bytes));
   accounts::received(op.owner->number, name, op.result.bytes, op.counter);
   tell_received(here, op);
 }

@@ -8,7 +8,6 @@
 #include "base/format.hpp"
 #include "job/accounted_call.hpp"
 #include "rank/messages.hpp"
-#include "trace/flows.hpp"
 
 namespace weft {
 namespace detail {
@@ -17,26 +16,26 @@ void traced_wait(trace_kind kind, rank_state& me, completion_counter& c,
                  const wait_description& what, int victim) {
   // Another thread of the rank waits, the rank itself may compute: its track has no wait.
   if (origin_of_this_thread().identity != nullptr) return me.home->wait(c, what, victim);
-  const trace_span slice(kind, me.number, what.peer, what.call);
   // What goes on beside the rank's own code is no wait of the rank.
-  if (goes_on_beside(*me.home)) return me.home->wait(c, what, victim);
+  if (goes_on_beside(*me.home)) {
+    const trace_span slice(kind, me.number, what.peer, what.call);
+    return me.home->wait(c, what, victim);
+  }
   struct counted_wait {
     const int rank;
-    const bool of_send;
-    counted_wait(int number, trace_kind of, const char* call, const completion_counter& counter)
-        : rank(number), of_send(of == trace_kind::wait_send) {
-      accounts::begin_wait(rank, call, &counter);
+    const trace_kind kind;
+    counted_wait(int number, trace_kind of, const wait_description& how,
+                 const completion_counter& counter)
+        : rank(number), kind(of) {
+      accounts::begin_wait(rank, kind, how.peer, how.call, &counter);
     }
-    ~counted_wait() { accounts::end_wait(rank, of_send); }
-  } const counted(me.number, kind, what.call, c);
+    ~counted_wait() { accounts::end_wait(rank, kind); }
+  } const counted(me.number, kind, what, c);
   me.home->wait(c, what, victim);
 }
 
 void trace_send(const rank_state& me, const peer& to, const envelope& from, std::size_t bytes) {
-  const accounts::message_name name = name_of_message(from, to.number);
-  trace_instant(trace_kind::send, me.number, trace_message(me.number, to.number, name, true),
-                static_cast<std::int64_t>(bytes));
-  accounts::sent(me.number, to.number, name, bytes);
+  accounts::sent(me.number, to.number, name_of_message(from, to.number), bytes);
 }
 
 void throw_not_own(const communicator_state& c, int rank, const rank_state& me, const char* call) {

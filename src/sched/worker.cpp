@@ -130,9 +130,11 @@ std::size_t worker::calls_of(fiber& f, std::span<std::uintptr_t> calls) noexcept
 
 // An attached thread's own flow, which has no home, is no slice of a timeline. A fiber of no rank runs tasks.
 void worker::trace_switch(const fiber& from, const fiber& to) noexcept {
+  const std::uint64_t now = ticks();
   const auto tell = [&](const fiber& f, trace_phase phase) {
     if (f.home == nullptr || &f == &f.home->root_) return;
-    record_trace_event(phase, f.number >= 0 ? trace_kind::run : trace_kind::task, f.number, 0);
+    record_trace_event(phase, f.number >= 0 ? trace_kind::run : trace_kind::task, f.number, 0, 0,
+                       nullptr, now);
   };
   tell(from, trace_phase::end);
   tell(to, trace_phase::begin);

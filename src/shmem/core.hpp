@@ -92,6 +92,7 @@ void pe_quiet(const char* call, shmem_ctx_t context, const int* pes, std::size_t
                                            is_short(count) &&
                                            me->reaches(dest, count * element, pe)) [[likely]]
     return me->memory->put(me->operations, dest, source, count * element, pe);
+  detail::note_call_site(__builtin_return_address(0));
   put_slowly(call, context, dest, source, count, element, pe);
 }
 [[gnu::always_inline]] inline void put_nbi(const char* call, shmem_ctx_t context, void* dest,
@@ -106,6 +107,7 @@ void pe_quiet(const char* call, shmem_ctx_t context, const int* pes, std::size_t
                                            is_short(count) && ++me->looks < looks_in_a_row_max &&
                                            me->reaches(source, count * element, pe)) [[likely]]
     return me->memory->get(me->operations, dest, source, count * element, pe);
+  detail::note_call_site(__builtin_return_address(0));
   get_slowly(call, context, dest, source, count, element, pe, completion::blocking);
 }
 [[gnu::always_inline]] inline void get_nbi(const char* call, shmem_ctx_t context, void* dest,
@@ -115,23 +117,28 @@ void pe_quiet(const char* call, shmem_ctx_t context, const int* pes, std::size_t
                                            is_short(count) && ++me->looks < looks_in_a_row_max &&
                                            me->reaches(source, count * element, pe)) [[likely]]
     return me->memory->get_nbi(me->operations, dest, source, count * element, pe);
+  detail::note_call_site(__builtin_return_address(0));
   get_slowly(call, context, dest, source, count, element, pe, completion::deferred);
 }
 template <class T>
-inline void put_value(const char* call, shmem_ctx_t context, T* dest, T value, int pe) {
+[[gnu::always_inline]] inline void put_value(const char* call, shmem_ctx_t context, T* dest,
+                                             T value, int pe) {
   if constexpr (rma::whole<T>)
     if (pe_state* const me = usable_state(); me != nullptr && context == SHMEM_CTX_DEFAULT &&
                                              me->reaches(dest, sizeof(T), pe)) [[likely]]
       return me->memory->put(me->operations, dest, value, pe);
+  detail::note_call_site(__builtin_return_address(0));
   put_slowly(call, context, dest, &value, 1, sizeof(T), pe);
 }
 template <class T>
-[[nodiscard]] inline T get_value(const char* call, shmem_ctx_t context, const T* source, int pe) {
+[[gnu::always_inline, nodiscard]] inline T get_value(const char* call, shmem_ctx_t context,
+                                                     const T* source, int pe) {
   if constexpr (rma::whole<T>)
     if (pe_state* const me = usable_state(); me != nullptr && context == SHMEM_CTX_DEFAULT &&
                                              ++me->looks < looks_in_a_row_max &&
                                              me->reaches(source, sizeof(T), pe)) [[likely]]
       return me->memory->get(me->operations, source, pe);
+  detail::note_call_site(__builtin_return_address(0));
   T value;
   get_slowly(call, context, &value, source, 1, sizeof(T), pe, completion::blocking);
   return value;

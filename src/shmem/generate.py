@@ -323,6 +323,7 @@ class Function:
         self.name = (template.replace("{C}", "ctx_" if ctx else "").replace("{T}", variant or "").replace("{N}", variant or ""))
         self.template = template
         self.types = types
+        self.row_core = core
         self.result = fill(result)
         self.parameters = fill(("shmem_ctx_t ctx, " if ctx else "") + parameters)
         self.core = (fill(core).replace("{n}", f'"{self.name}"').replace("{x}", "ctx" if ctx else "SHMEM_CTX_DEFAULT")
@@ -345,8 +346,11 @@ class Function:
             parameters = ", ".join(words)
         else:
             parameters = ""
+        # For accounts: where the program called. Short ways note it where they end.
+        is_noted = "{n}" in self.row_core and not re.match(r"(put|get)(_nbi|_value)?\(", self.row_core)
+        note = "  weft::detail::note_call_site(__builtin_return_address(0));\n" if is_noted else ""
         return (f"extern \"C\" __attribute__((weak, alias(\"{self.twin}\"))) decltype({self.twin}) {self.name};\n"
-                f"{self.result} {self.twin}({parameters}) {{\n  {back}core::{used};\n}}\n")
+                f"{self.result} {self.twin}({parameters}) {{\n{note}  {back}core::{used};\n}}\n")
 
 
 def functions():

@@ -5,8 +5,12 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "trace/causes.hpp"
+#include "trace/event_file.hpp"
 #include "trace/experiment.hpp"
+#include "trace/flows.hpp"
 #include "trace/live_account.hpp"
+#include "trace/timeline.hpp"
 
 namespace weft::accounts {
 namespace {
@@ -73,7 +77,7 @@ bool open_wait(live& p, const char* call, std::uint64_t now) {
   p.arrived = 0;
   p.was_off = false;
   p.latest = {};
-  p.is_probe = false;
+  p.wait_call = call;
   return true;
 }
 // Closes it; returns how long it waited for others, or for what they sent.
@@ -109,20 +113,34 @@ stamp own_stamp(const live& p, std::uint64_t now) noexcept {
   // The call began before its message was sent.
   return {p.call_depth > 0 ? p.call_begun : now, p.a->critical, p.a->rank, p.call_site};
 }
-void put_stamp(std::uint64_t key, const stamp& s) noexcept {
-  here.stamps[key % stamps_count].put(key, s);
+// `place`: where in the table.
+void put_stamp(std::uint64_t key, std::uint64_t place, const stamp& s) noexcept {
+  here.stamps[place % stamps_count].put(key, s);
 }
-bool get_stamp(std::uint64_t key, stamp& s) noexcept {
-  return here.stamps[key % stamps_count].get(key, s) && s.rank >= 0 &&
+bool get_stamp(std::uint64_t key, std::uint64_t place, stamp& s) noexcept {
+  return here.stamps[place % stamps_count].get(key, s) && s.rank >= 0 &&
          static_cast<std::size_t>(s.rank) < here.rank_count && s.site < sites_max;
 }
 
-std::uint64_t stream_of(const message_name& m) noexcept {
-  const auto word = [](auto value) { return std::uint64_t{static_cast<std::uint32_t>(value)}; };
-  return mixed(word(m.context) << 32 | word(m.source), word(m.tag) << 32 | word(m.to)) | 1;
+void put_stamp(std::uint64_t key, const stamp& s) noexcept {
+  put_stamp(key, key, s);
 }
+bool get_stamp(std::uint64_t key, stamp& s) noexcept {
+  return get_stamp(key, key, s);
+}
+
 std::uint64_t key_of(std::uint64_t stream, std::uint64_t number) noexcept {
   return mixed(stream, number);
+}
+// Messages of one name lie in a row, which the processor fetches before they are asked for.
+std::uint64_t place_of(std::uint64_t stream, std::uint64_t number) noexcept {
+  return (stream >> 32) + number;
+}
+
+void keep_message(trace_kind kind, int rank, std::int64_t argument, std::size_t bytes,
+                  std::uint64_t now) noexcept {
+  timeline::keep_event(
+      {now, argument, static_cast<std::int64_t>(bytes), nullptr, rank, kind, trace_phase::instant});
 }
 
 void count_sent(account& a, int to_rank, std::size_t bytes) noexcept {
@@ -141,32 +159,41 @@ void count_sent(account& a, int to_rank, std::size_t bytes) noexcept {
 // --- Messages ------------------------------------------------------------------------------------
 
 void sent(int rank, int to_rank, const message_name& name, std::size_t bytes) {
-  live* const p = find(rank);
-  if (p == nullptr) return;
-  account& a = *p->a;
   const std::uint64_t now = ticks();
-  settle(*p, now);
-  count_sent(a, to_rank, bytes);
+  live* const p = find(rank);
+  if (p == nullptr) {
+    keep_message(trace_kind::send, rank, trace_message(rank, to_rank, name, true), bytes, now);
+    return;
+  }
   const std::uint64_t stream = stream_of(name);
-  if (const std::uint64_t number = p->streams.next(stream); number != 0)
-    put_stamp(key_of(stream, number), own_stamp(*p, now));
+  const std::uint64_t number = p->streams.next(stream);
+  const std::uint64_t key = number != 0 ? key_of(stream, number) : 0;
+  keep_message(trace_kind::send, rank, message_argument(to_rank, key), bytes, now);
+  settle(*p, now);
+  count_sent(*p->a, to_rank, bytes);
+  if (number != 0) put_stamp(key, place_of(stream, number), own_stamp(*p, now));
 }
 
 void received(int rank, const message_name& name, std::size_t bytes, const void* counter) {
+  const std::uint64_t now = ticks();
   live* const p = find(rank);
-  if (p == nullptr) return;
+  if (p == nullptr) {
+    keep_message(trace_kind::recv, rank, trace_message(rank, name.source, name, false), bytes, now);
+    return;
+  }
+  const std::uint64_t stream = stream_of(name);
+  const std::uint64_t number = p->streams.next(~stream);
+  const std::uint64_t key = number != 0 ? key_of(stream, number) : 0;
+  keep_message(trace_kind::recv, rank, message_argument(name.source, key), bytes, now);
   account& a = *p->a;
   ++a.received;
   a.received_bytes += bytes;
-  const std::uint64_t now = ticks();
   settle(*p, now);
-  const std::uint64_t stream = stream_of(name);
-  const std::uint64_t number = p->streams.next(~stream);
   // Others come while the rank waits for something else.
   const bool is_waited_for = counter != nullptr && counter == p->counter;
   if (is_waited_for) p->arrived = now;
   stamp from;
-  if (number == 0 || !get_stamp(key_of(stream, number), from)) {
+  if (number == 0 || !get_stamp(key, place_of(stream, number), from)) {
     ++a.causes_lost;
     return;
   }
@@ -178,13 +205,14 @@ void came_unexpected(int rank, const message_name& name) {
   live* const p = find(rank);
   if (p == nullptr) return;
   ++p->a->unexpected;
-  if (p->waits == 0 || !p->is_probe || p->latest.rank >= 0) return;
+  if (p->waits == 0 || p->latest.rank >= 0 || std::strstr(p->wait_call, "robe") == nullptr) return;
   // The first that it finds: of those of this name, the next to be received.
   const std::uint64_t stream = stream_of(name);
   stamp from;
   const std::uint64_t number = p->streams.next(~stream, 0);
   p->arrived = ticks();
-  if (number != 0 && get_stamp(key_of(stream, number), from)) p->latest = from;
+  if (number != 0 && get_stamp(key_of(stream, number), place_of(stream, number), from))
+    p->latest = from;
 }
 void kept_for_rendezvous(int rank) {
   if (live* const p = find(rank)) ++p->a->rendezvous;
@@ -196,7 +224,7 @@ void took_rts(int rank, const message_name& name) {
   const std::uint64_t stream = stream_of(name);
   stamp from;
   const std::uint64_t number = p->streams.next(~stream, 0);
-  if (number == 0 || !get_stamp(key_of(stream, number), from)) return;
+  if (number == 0 || !get_stamp(key_of(stream, number), place_of(stream, number), from)) return;
   account& sender = here.ranks[from.rank];
   const stamp mine = own_stamp(*p, ticks());
   sender.taken_by.store(packed(mine.rank, mine.site), std::memory_order_relaxed);
@@ -205,17 +233,19 @@ void took_rts(int rank, const message_name& name) {
 
 // --- Waits ---------------------------------------------------------------------------------------
 
-void begin_wait(int rank, const char* call, const void* counter) {
+void begin_wait(int rank, trace_kind kind, int peer, const char* call, const void* counter) {
+  const std::uint64_t now = ticks();
+  timeline::keep_event({now, peer, 0, call, rank, kind, trace_phase::begin});
   live* const p = find(rank);
-  if (p == nullptr || !open_wait(*p, call, ticks())) return;
-  p->is_probe = std::strstr(call, "robe") != nullptr;
-  p->counter = counter;
+  if (p != nullptr && open_wait(*p, call, now)) p->counter = counter;
 }
 
-void end_wait(int rank, bool of_send) {
+void end_wait(int rank, trace_kind kind) {
+  const std::uint64_t now = ticks();
+  timeline::keep_event({now, 0, 0, nullptr, rank, kind, trace_phase::end});
   live* const p = find(rank);
   if (p == nullptr || p->waits == 0 || --p->waits > 0) return;
-  const std::uint64_t now = ticks();
+  const bool of_send = kind == trace_kind::wait_send;
   p->counter = nullptr;
   const std::uint64_t waited = close_wait(*p, now);
   stamp cause = p->latest;
@@ -239,8 +269,11 @@ void end_wait(int rank, bool of_send) {
 // --- Other causes --------------------------------------------------------------------------------
 
 namespace {
-constexpr std::uint64_t words_of_memory = 0x776f'7264, queues = 0x7175'6575, objects = 0x6f62'6a65;
-}
+constexpr std::uint64_t words_of_memory = 0x776f'7264, queues = 0x7175'6575, objects = 0x6f62'6a65,
+                        calls = 0x6361'6c6c;
+// Who has brought about what this thread tells of; no rank: its own does.
+constinit thread_local stamp other_cause;
+}  // namespace
 
 std::uint64_t key_of_word(int rank, std::uint64_t place) noexcept {
   return mixed(words_of_memory << 32 | static_cast<std::uint32_t>(rank), place);
@@ -250,6 +283,21 @@ std::uint64_t key_of_queue(int rank) noexcept {
 }
 std::uint64_t key_of_object(const void* object) noexcept {
   return mixed(objects << 32 | here.process, reinterpret_cast<std::uintptr_t>(object));
+}
+
+std::uint64_t key_of_call(int process, std::uint64_t call) noexcept {
+  return mixed(calls << 32 | static_cast<std::uint32_t>(process), call);
+}
+
+void brought_about::begin(std::uint64_t key) noexcept {
+  if (!are_on() || !get_stamp(key, other_cause)) other_cause = {};
+}
+void brought_about::end() noexcept {
+  other_cause = {};
+}
+
+void leave_cause_of_action(std::uint64_t key, const char* action) {
+  leave_cause_of_task(key, "action", nullptr, 0, action);
 }
 
 void leave_cause(int rank, std::uint64_t key) {
@@ -262,6 +310,7 @@ void leave_cause(int rank, std::uint64_t key) {
 
 void leave_cause_of_task(std::uint64_t key, const char* what, const char* file, std::uint32_t line,
                          const char* function) {
+  if (other_cause.rank >= 0) return put_stamp(key, other_cause);
   live* const p = running != nullptr ? running : ran_last;
   if (p == nullptr || p->a->state != life::running) return;
   const std::uint64_t now = ticks();
@@ -278,8 +327,7 @@ void put(int rank, int to_rank, std::size_t bytes) {
 }
 
 void begin_caused_wait(int rank, trace_kind kind, const char* call) {
-  trace_begin(kind, rank, 0, 0, call);
-  begin_wait(rank, call, nullptr);
+  begin_wait(rank, kind, 0, call, nullptr);
 }
 
 void end_caused_wait(int rank, trace_kind kind, wait_state state,
@@ -293,7 +341,8 @@ void end_caused_wait(int rank, trace_kind kind, wait_state state,
     }
   const auto ago_ns = static_cast<std::int64_t>(
       static_cast<double>(now - std::min(cause.time, now)) * ns_per_tick());
-  record_trace_event(trace_phase::end, kind, rank, cause.rank, cause.rank < 0 ? 0 : ago_ns);
+  timeline::keep_event(
+      {now, cause.rank, cause.rank < 0 ? 0 : ago_ns, nullptr, rank, kind, trace_phase::end});
   live* const p = find(rank);
   if (p == nullptr || p->waits == 0 || --p->waits > 0) return;
   account& a = *p->a;
@@ -311,23 +360,24 @@ void end_caused_wait(int rank, trace_kind kind, wait_state state,
   end_owned_call(*p, now);
 }
 
-void begin_chunks_wait(int rank) {
-  if (live* const p = find(rank)) open_wait(*p, "loop", ticks());
+void begin_chunks_wait(int rank, std::uint64_t now) {
+  if (live* const p = find(rank)) open_wait(*p, "loop", now);
 }
-void end_chunks_wait(int rank) {
+void end_chunks_wait(int rank, std::uint64_t now) {
   live* const p = find(rank);
   if (p == nullptr || p->waits == 0 || --p->waits > 0) return;
-  const std::uint64_t now = ticks();
   add_wait(*p, wait_state::chunks, close_wait(*p, now), {});
   end_owned_call(*p, now);
 }
 
-void begin_collective(int rank, const meeting_name& name) {
+void begin_collective(int rank, const meeting_name& name, std::size_t bytes) {
+  const std::uint64_t now = ticks();
+  timeline::keep_event({now, event_file::packed(name), static_cast<std::int64_t>(bytes), name.call,
+                        rank, trace_kind::wait_collective, trace_phase::begin});
   live* const p = find(rank);
   if (p == nullptr) return;
   account& a = *p->a;
   ++a.collectives;
-  const std::uint64_t now = ticks();
   if (!open_wait(*p, name.call, now)) return;
   p->meeting = name;
   const std::uint64_t key =
@@ -348,10 +398,11 @@ void begin_collective(int rank, const meeting_name& name) {
 }
 
 void end_collective(int rank) {
+  const std::uint64_t now = ticks();
+  timeline::keep_event({now, 0, 0, nullptr, rank, trace_kind::wait_collective, trace_phase::end});
   live* const p = find(rank);
   if (p == nullptr || p->waits == 0 || --p->waits > 0) return;
   account& a = *p->a;
-  const std::uint64_t now = ticks();
   const std::uint64_t waited = close_wait(*p, now);
   const meeting_name& m = p->meeting;
   // Whose data it cannot do without: all ranks', or the root's. In weft others mostly wait for all as well.

@@ -17,6 +17,7 @@
 #include "trace/event_file.hpp"
 #include "trace/experiment.hpp"
 #include "trace/live_account.hpp"
+#include "trace/timeline.hpp"
 #include "weft/error.hpp"
 
 namespace weft::accounts {
@@ -178,10 +179,6 @@ void end_rank(int rank) {
 
 // --- Calls ---------------------------------------------------------------------------------------
 
-void note_return_address(const void* address) noexcept {
-  noted_address = address;
-}
-
 void begin_call(int rank, const char* call, const void* return_address) {
   const void* const noted = std::exchange(noted_address, nullptr);
   auto address = reinterpret_cast<std::uintptr_t>(noted != nullptr ? noted : return_address);
@@ -189,34 +186,35 @@ void begin_call(int rank, const char* call, const void* return_address) {
   if (address != 0) --address;
   live* const p = find(rank);
   const bool is_first = p != nullptr && p->call_depth++ == 0;
+  const std::uint64_t now = ticks();
   int call_site = 0;
   if (is_first) {
-    enter(*p, share::in_calls, ticks());
+    enter(*p, share::in_calls, now);
     call_site = site_of(*p, address, call);
     address = p->site_address;
   }
   if (is_event_file_on())
-    trace_begin(trace_kind::call, rank, static_cast<std::int64_t>(address == 0 ? 0 : address + 1),
-                0, call);
-  if (is_first) open_call(*p, call_site, p->a->mark);
+    timeline::keep_event({now, static_cast<std::int64_t>(address == 0 ? 0 : address + 1), 0, call,
+                          rank, trace_kind::call, trace_phase::begin});
+  if (is_first) open_call(*p, call_site, now);
 }
 
 void end_call(int rank) {
-  if (is_event_file_on()) trace_end(trace_kind::call, rank);
+  const std::uint64_t now = ticks();
+  if (is_event_file_on())
+    timeline::keep_event({now, 0, 0, nullptr, rank, trace_kind::call, trace_phase::end});
   live* const p = find(rank);
   if (p == nullptr || p->call_depth == 0 || --p->call_depth > 0) return;
-  const std::uint64_t now = ticks();
   leave(*p, now);
   close_call(*p, now);
 }
 
 // --- What the timeline shows too -----------------------------------------------------------------
 
-void note_event(trace_phase phase, trace_kind kind, int rank) noexcept {
+void note_event(trace_phase phase, trace_kind kind, int rank, std::uint64_t now) noexcept {
   const bool begins = phase == trace_phase::begin;
   const auto switch_share = [&](live* p, share s) {
     if (p == nullptr || p->a->state != life::running) return;
-    const std::uint64_t now = ticks();
     if (begins)
       enter(*p, s, now);
     else
@@ -228,7 +226,6 @@ void note_event(trace_phase phase, trace_kind kind, int rank) noexcept {
       running = begins ? p : nullptr;
       if (p != nullptr) ran_last = p;
       if (p == nullptr || p->a->state != life::running) return;
-      const std::uint64_t now = ticks();
       if (begins && std::exchange(p->is_off, false)) {
         leave(*p, now);
       } else if (!begins && !p->is_off) {
@@ -240,7 +237,6 @@ void note_event(trace_phase phase, trace_kind kind, int rank) noexcept {
     }
     case trace_kind::chunk_stolen:
       if (running == nullptr) {
-        const std::uint64_t now = ticks();
         if (!begins && here.header != nullptr)  // Relaxed: a sum.
           here.header->stolen_by_nobody.fetch_add(now - nobody_since, std::memory_order_relaxed);
         nobody_since = now;
@@ -255,7 +251,7 @@ void note_event(trace_phase phase, trace_kind kind, int rank) noexcept {
     case trace_kind::sleep:
       return switch_share(find(rank), share::asleep);
     case trace_kind::wait_chunks:
-      return begins ? begin_chunks_wait(rank) : end_chunks_wait(rank);
+      return begins ? begin_chunks_wait(rank, now) : end_chunks_wait(rank, now);
     default:
       return;
   }

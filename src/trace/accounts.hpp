@@ -240,10 +240,15 @@ void end_rank(int rank);
 void begin_call(int rank, const char* call, const void* return_address);
 void end_call(int rank);
 // For the next begin_call() or wait of this thread: where the program called.
-void note_return_address(const void* address) noexcept;
+extern constinit thread_local const void* noted_address;
+inline void note_return_address(const void* address) noexcept {
+  noted_address = address;
+}
 
 [[nodiscard]] bool are_on() noexcept;
 
+// These two, and what follows of waits and collectives, are events of the timeline as well: one look at the clock is for
+// both.
 void sent(int rank, int to_rank, const message_name& name, std::size_t bytes);
 // `counter`: where the receive counts, if somebody waits for it.
 void received(int rank, const message_name& name, std::size_t bytes, const void* counter);
@@ -253,8 +258,9 @@ void kept_for_rendezvous(int rank);
 // A receive has matched a long message, which the sender has kept so far.
 void took_rts(int rank, const message_name& name);
 
-void begin_wait(int rank, const char* call, const void* counter);
-void end_wait(int rank, bool of_send);
+// `kind`: to receive or to send; `peer` is -1 when it is not known, `counter` what the messages count at.
+void begin_wait(int rank, trace_kind kind, int peer, const char* call, const void* counter);
+void end_wait(int rank, trace_kind kind);
 
 // What one rank does that another may wait for, under a key that both can make. Of several under one key the last counts.
 // A word of a rank's memory, of all that others may write; a queue of a rank, likewise; an object of this process.
@@ -268,14 +274,13 @@ void leave_cause_of_task(std::uint64_t key, const char* what = nullptr, const ch
                          std::uint32_t line = 0, const char* function = nullptr);
 // Data that `rank` puts into the memory or a queue of another, in the counts of messages.
 void put(int rank, int to_rank, std::size_t bytes);
-// A wait that something under one of these keys ends; none: only what moves data takes time. In timelines it is a slice of
-// that kind, and event files have its cause.
+// A wait that something under one of these keys ends; none: only what moves data takes time. Event files have its cause.
 void begin_caused_wait(int rank, trace_kind kind, const char* call);
 void end_caused_wait(int rank, trace_kind kind, wait_state state,
                      std::span<const std::uint64_t> keys);
 // While the owner of a loop waits for thieves.
-void begin_chunks_wait(int rank);
-void end_chunks_wait(int rank);
+void begin_chunks_wait(int rank, std::uint64_t now);
+void end_chunks_wait(int rank, std::uint64_t now);
 
 struct meeting_name {
   std::int32_t first;  // The communicator's first rank, in the world.
@@ -288,7 +293,7 @@ struct meeting_name {
   const char* call;
   bool spans_processes = false;  // Its communicator.
 };
-void begin_collective(int rank, const meeting_name& name);
+void begin_collective(int rank, const meeting_name& name, std::size_t bytes);
 void end_collective(int rank);
 
 // Regions that the program names (weft/region.h); they nest.
@@ -296,6 +301,6 @@ void begin_region(int rank, const char* name);
 void end_region(int rank);
 
 // An event of the timeline that concerns accounts as well.
-void note_event(trace_phase phase, trace_kind kind, int rank) noexcept;
+void note_event(trace_phase phase, trace_kind kind, int rank, std::uint64_t now) noexcept;
 
 }  // namespace weft::accounts

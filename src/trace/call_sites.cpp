@@ -90,11 +90,19 @@ std::uintptr_t walked_to_program() noexcept {
   return 0;
 }
 
-int site_of(live& p, std::uintptr_t address, const char* call) {
-  p.site_address = address;
-  // Without an address the name of the call is the best that is known.
-  const std::uintptr_t key = address != 0 ? address : reinterpret_cast<std::uintptr_t>(call);
-  const std::size_t first = (key ^ key >> 9) * 0x9e37'79b9 >> 3;
+namespace {
+
+// Without an address the name of the call is the best that is known.
+std::uintptr_t key_of_site(std::uintptr_t address, const char* call) noexcept {
+  return address != 0 ? address : reinterpret_cast<std::uintptr_t>(call);
+}
+std::size_t first_place(std::uintptr_t key) noexcept {
+  return (key ^ key >> 9) * 0x9e37'79b9 >> 3;
+}
+
+[[gnu::noinline]] int search_site(live& p, std::uintptr_t address, const char* call) {
+  const std::uintptr_t key = key_of_site(address, call);
+  const std::size_t first = first_place(key);
   for (std::size_t probe = 0; probe < 8; ++probe) {
     live::known& at = p.sites[(first + probe) % p.sites.size()];
     if (at.address == 0) {
@@ -114,9 +122,36 @@ int site_of(live& p, std::uintptr_t address, const char* call) {
   return new_site(p, address, call);
 }
 
+}  // namespace
+
+int site_of(live& p, std::uintptr_t address, const char* call) {
+  p.site_address = address;
+  const std::uintptr_t key = key_of_site(address, call);
+  const live::known& at = p.sites[first_place(key) % p.sites.size()];
+  if (at.address == key && at.site >= 0) [[likely]]
+    return at.site;
+  return search_site(p, address, call);
+}
+
+namespace {
+
+// "int {anonymous}::f(int) [clone .constprop.0]" is known as f.
+std::string_view short_name(std::string_view function) {
+  function = function.substr(0, function.find('('));
+  constexpr std::string_view unnamed = "{anonymous}::";
+  if (const std::size_t at = function.rfind(unnamed); at != function.npos)
+    return function.substr(at + unnamed.size());
+  if (const std::size_t space = function.rfind(' '); space != function.npos)
+    function.remove_prefix(space + 1);
+  return function;
+}
+
+}  // namespace
+
 int site_of_source(live& p, const char* what, const char* file, std::uint32_t line,
                    const char* function) {
-  const std::uintptr_t key = (reinterpret_cast<std::uintptr_t>(file) ^ std::uintptr_t{line} << 40) |
+  const std::uintptr_t key = (reinterpret_cast<std::uintptr_t>(file != nullptr ? file : function) ^
+                              std::uintptr_t{line} << 40) |
                              std::uintptr_t{1} << 63;
   const std::size_t first = (key ^ key >> 9) * 0x9e37'79b9 >> 3;
   live::known* free = nullptr;
@@ -125,13 +160,12 @@ int site_of_source(live& p, const char* what, const char* file, std::uint32_t li
     if (at.address == key) return at.site;
     if (at.address == 0) free = &at;
   }
-  // "int main(int, char**)" is known as main.
-  std::string_view name = function;
-  name = name.substr(0, name.find('('));
-  if (const std::size_t space = name.rfind(' '); space != name.npos) name.remove_prefix(space + 1);
-  std::string_view short_file = file;
-  short_file = short_file.substr(short_file.rfind('/') + 1);
-  const std::string place = formatted("{} at {}:{}", name, short_file, line);
+  std::string place = function;
+  if (file != nullptr) {
+    std::string_view short_file = file;
+    short_file = short_file.substr(short_file.rfind('/') + 1);
+    place = formatted("{} at {}:{}", short_name(function), short_file, line);
+  }
   account& a = *p.a;
   int number = sites_max - 1;
   for (int i = 0; i + 1 < sites_max; ++i) {

@@ -20,8 +20,14 @@ inline constexpr int flow_partner_bits = 21;
 // Whether a timeline is recorded, not only accounts.
 [[nodiscard]] bool is_timeline_on() noexcept;
 
-// The argument of a send's or receive's event of `rank`: its partner, and the flow. Without a flow when no timeline is
-// recorded, and when the rank has seen too many names.
+// The argument of a message's event: its partner, and what tells the message from others; 0: not known.
+[[nodiscard]] constexpr std::int64_t message_argument(int partner, std::uint64_t key) noexcept {
+  return static_cast<std::int64_t>(key >> flow_partner_bits << flow_partner_bits |
+                                   std::uint64_t{static_cast<std::uint32_t>(partner)} %
+                                       (1U << flow_partner_bits));
+}
+// The same of a send or receive of `rank` that is in no account, where the number of the message is known. Without a flow
+// when no timeline is recorded, and when the rank has seen too many names.
 [[nodiscard]] std::int64_t trace_message(int rank, int partner, const accounts::message_name& name,
                                          bool is_send) noexcept;
 

@@ -54,7 +54,7 @@ struct live {
   // A wait or collective.
   int waits = 0;  // Nested ones belong to the outermost.
   bool owns_call = false;
-  bool is_probe = false;
+  const char* wait_call = "";
   std::uint64_t wait_begun = 0;
   std::uint64_t used_before = 0;  // Ticks of other shares until then.
   const void* counter = nullptr;  // That the messages count at which it waits for; null: for none.
@@ -69,7 +69,7 @@ struct live {
     std::uintptr_t address = 0;
     int site = 0;
   };
-  std::vector<known> sites = std::vector<known>(256);
+  std::array<known, 256> sites{};
   std::array<bool, sites_max> is_in_experiment{};  // By site.
   std::uint64_t in_calls_before = 0;
   stream_counts streams;
@@ -100,11 +100,10 @@ struct process_state {
 };
 
 extern constinit process_state here;
-// Of this thread: the rank whose code runs, and where the program called next.
+// Of this thread: the rank whose code runs.
 extern constinit thread_local live* running;
 // The rank that ran last, whose wait gives the thread its time.
 extern constinit thread_local live* ran_last;
-extern constinit thread_local const void* noted_address;
 
 inline live* find(int rank) noexcept {
   if (!here.on.load(std::memory_order_relaxed)) return nullptr;
@@ -156,7 +155,8 @@ void copy_text(char (&to)[Size], std::string_view from) noexcept {
 // The number of the site of a call; `address` 0: not known. The caller counts it. `site_address` becomes that of the
 // program's own call, where `address` lies in weft.
 [[nodiscard]] int site_of(live& p, std::uintptr_t address, const char* call);
-// Of something that has no call, whose place is known: "function at file:line". `file` and `what` stay.
+// Of something that has no call, whose place is known: "function at file:line", or where no file is known the function
+// alone. All texts stay.
 [[nodiscard]] int site_of_source(live& p, const char* what, const char* file, std::uint32_t line,
                                  const char* function);
 // The innermost call of the program, of those that are under way; 0: not known.

@@ -18,6 +18,12 @@ inline std::uint64_t mixed(std::uint64_t a, std::uint64_t b) noexcept {
   return x ^ x >> 29;
 }
 
+// All messages of one name; of them each has a number, which sender and receiver count alike.
+inline std::uint64_t stream_of(const message_name& m) noexcept {
+  const auto word = [](auto value) { return std::uint64_t{static_cast<std::uint32_t>(value)}; };
+  return mixed(word(m.context) << 32 | word(m.source), word(m.tag) << 32 | word(m.to)) | 1;
+}
+
 struct stamp {
   std::uint64_t time = 0;
   std::uint64_t critical = 0;

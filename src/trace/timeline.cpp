@@ -1,7 +1,6 @@
 #include "trace/timeline.hpp"
 
 #include <array>
-#include <bit>
 #include <cstdlib>
 #include <memory>
 #include <utility>
@@ -9,6 +8,7 @@
 #include "base/format.hpp"
 #include "base/limits.hpp"
 #include "trace/flows.hpp"
+#include "trace/stamps.hpp"
 
 namespace weft {
 namespace timeline {
@@ -60,13 +60,6 @@ std::uint64_t flow_of(const event& e) noexcept {
 
 namespace {
 
-[[nodiscard]] std::uint64_t mixed(std::uint64_t a, std::uint64_t b) noexcept {
-  std::uint64_t x = (a ^ std::rotl(b, 29)) * 0x9e37'79b9'7f4a'7c15;
-  x ^= x >> 32;
-  x *= 0xd6e8'feb8'6659'fd93;
-  return x ^ x >> 29;
-}
-
 // How many messages of each name a rank has sent and received, on whichever of its threads.
 class message_counts {
  public:
@@ -104,18 +97,12 @@ void forget_flows() noexcept {
 
 std::int64_t trace_message(int rank, int partner, const accounts::message_name& m,
                            bool is_send) noexcept {
-  const auto word = [](auto value) { return std::uint64_t{static_cast<std::uint32_t>(value)}; };
-  std::uint64_t flow = 0;
-  if (is_timeline_on()) {
-    message_counts*& mine = counts[static_cast<std::size_t>(rank)];
-    if (mine == nullptr) mine = new message_counts;
-    const std::uint64_t name =
-        mixed(word(m.context) << 32 | word(m.source), word(m.tag) << 32 | word(m.to)) | 1;
-    if (const std::uint64_t number = mine->next(is_send ? name : ~name); number != 0)
-      flow = mixed(name, number) >> flow_partner_bits;
-  }
-  return static_cast<std::int64_t>(flow << flow_partner_bits |
-                                   word(partner) % (1U << flow_partner_bits));
+  if (!is_timeline_on()) return message_argument(partner, 0);
+  message_counts*& mine = counts[static_cast<std::size_t>(rank)];
+  if (mine == nullptr) mine = new message_counts;
+  const std::uint64_t name = accounts::stream_of(m);
+  const std::uint64_t number = mine->next(is_send ? name : ~name);
+  return message_argument(partner, number != 0 ? accounts::mixed(name, number) : 0);
 }
 
 }  // namespace weft

@@ -1,4 +1,5 @@
-// A timeline that has been recorded, and the forms in which it is written. Called by stop_trace() alone.
+// A timeline that has been recorded, and the forms in which it is written. Called by stop_trace() alone, but for
+// keep_event().
 #pragma once
 #include <array>
 #include <cstddef>
@@ -22,6 +23,9 @@ struct event {
   trace_phase phase;
 };
 static_assert(sizeof(event) == 40);
+
+// Into the ring of the calling thread, while a timeline is recorded. Those of a thread come in the order of their times.
+void keep_event(const event& e) noexcept;
 
 // How a kind looks.
 struct kind_style {

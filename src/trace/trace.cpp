@@ -41,13 +41,18 @@ struct event_ring {
         // Not initialised, so that pages are touched only as events arrive.
         events(std::make_unique_for_overwrite<event[]>(events_max)) {}
 
-  void push(const event& e) noexcept { events[count++ % capacity] = e; }
+  void push(const event& e) noexcept {
+    events[next] = e;
+    next = next + 1 == capacity ? 0 : next + 1;
+    ++count;
+  }
   std::uint64_t dropped() const noexcept { return count > capacity ? count - capacity : 0; }
   const event& at(std::uint64_t i) const noexcept { return events[i % capacity]; }
 
   int thread;  // The worker's number, or one above all of them.
   std::size_t capacity;
   std::uint64_t count = 0;
+  std::size_t next = 0;  // Where the next event goes.
   std::unique_ptr<event[]> events;
 };
 
@@ -232,12 +237,18 @@ void write_event_file(const trace_state& trace, const timeline::clock_of_trace& 
 }  // namespace
 
 void record_trace_event(trace_phase phase, trace_kind kind, int rank, std::int64_t argument,
-                        std::int64_t more, const char* text) noexcept {
-  if (accounts_on.load(std::memory_order_relaxed)) accounts::note_event(phase, kind, rank);
+                        std::int64_t more, const char* text, std::uint64_t now) noexcept {
+  if (accounts_on.load(std::memory_order_relaxed)) accounts::note_event(phase, kind, rank, now);
+  timeline::keep_event({now, argument, more, text, rank, kind, phase});
+}
+
+namespace timeline {
+void keep_event(const event& e) noexcept {
   if (!timeline_on.load(std::memory_order_relaxed)) return;
   event_ring* const ring = joined() ? this_thread.ring : join_trace(-1);
-  ring->push({ticks(), argument, more, text, rank, kind, phase});
+  ring->push(e);
 }
+}  // namespace timeline
 
 bool is_event_file_on() noexcept {
   return event_file_on.load(std::memory_order_relaxed);

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/clock.hpp"
 #include "base/limits.hpp"
 
 namespace weft {
@@ -41,9 +42,11 @@ inline constexpr int trace_kind_count = 17;
 
 enum class trace_phase : std::uint8_t { begin, end, instant };
 // `more` and `text` are for event files (event_file.hpp): the bytes of a message or collective, and the name
-// of the call, which stays where it is until the trace stops.
+// of the call, which stays where it is until the trace stops. Each look at the clock takes some 10 ns: `now` is for those
+// who have looked.
 void record_trace_event(trace_phase, trace_kind, int rank, std::int64_t argument,
-                        std::int64_t more = 0, const char* text = nullptr) noexcept;
+                        std::int64_t more = 0, const char* text = nullptr,
+                        std::uint64_t now = ticks()) noexcept;
 
 // Relaxed: the flag changes only while no worker runs, and starting a thread orders it.
 inline bool tracing() noexcept {
