@@ -56,6 +56,12 @@ _Unwind_Reason_Code keep_call(_Unwind_Context* context, void* argument) {
   return _URC_NO_REASON;
 }
 
+// "f(int) [clone .constprop.0]" is the compiler's name for f(int).
+std::string without_clone(std::string name) {
+  if (const std::size_t at = name.find(" [clone "); at != name.npos) name.resize(at);
+  return name;
+}
+
 bool is_runtime_file(std::string_view file) {
   // The build says where the library's own files were.
   return file.starts_with(WEFT_SOURCE_ROOT) || file.find("/include/weft/") != file.npos ||
@@ -333,7 +339,8 @@ struct symbol_table::contents {
     for (Dwarf_Die& scope : std::views::reverse(scopes)) {
       const bool is_outermost = &scope == &scopes.front();
       std::string name = name_of(&scope);
-      if (is_outermost && symbol != nullptr && name == "operator()") name = demangled(symbol);
+      if (is_outermost && symbol != nullptr && name == "operator()")
+        name = without_clone(demangled(symbol));
       if (!is_runtime_file(file)) to.push_back(formatted("{} at {}:{}", name, shown(file), line));
       if (is_outermost) break;
       line = static_cast<int>(number_of(&scope, DW_AT_call_line));
@@ -348,7 +355,7 @@ struct symbol_table::contents {
 #endif
 
   static std::vector<std::string> named(const char* name, std::uintptr_t offset) {
-    const std::string text = demangled(name);
+    const std::string text = without_clone(demangled(name));
     if (is_runtime_function(text) || text.starts_with("std::")) return {};
     return {formatted("{}+{:#x}", text, offset)};
   }

@@ -13,6 +13,7 @@
 #include "job/state.hpp"
 #include "parcel/awaited.hpp"
 #include "parcel/layer.hpp"
+#include "trace/causes.hpp"
 #include "weft/error.hpp"
 
 namespace weft::detail {
@@ -375,6 +376,7 @@ void parcel_layer::answer(worker& here, awaited_call& call, const message_origin
       stop_awaiting(call).fail(call, why);
       return;
     }
+    const accounts::brought_about by(process_, header.call);
     stop_awaiting(call).set(call);
     return;
   }
@@ -399,10 +401,14 @@ namespace {
 // Sets the result when its chunks have come.
 struct chunked_result final : chunked_task {
   awaited_call& call;
-  explicit chunked_result(awaited_call& of) noexcept : call(of) {
+  const int process;  // That called, and what this one calls the call.
+  const std::uint64_t name;
+  chunked_result(awaited_call& of, int own, std::uint64_t named) noexcept
+      : call(of), process(own), name(named) {
     act = [](task& self, bool may_run) noexcept {
       auto& mine = static_cast<chunked_result&>(self);
       if (!may_run) return mine.abandon(mine);
+      const accounts::brought_about by(mine.process, mine.name);
       mine.call.set(mine.call);
       free_pooled(&mine);
     };
@@ -429,8 +435,11 @@ void parcel_layer::run_answer(task& self, bool may_run) noexcept {
   parcel_reader reader(mine.values(), mine.chunk_sizes());
   try {
     call.take(call, reader);
-    if (!reader.has_chunks()) return call.set(call);
-    auto* const then = make_pooled<chunked_result>(call);
+    if (!reader.has_chunks()) {
+      const accounts::brought_about by(of.process_, mine.header.call);
+      return call.set(call);
+    }
+    auto* const then = make_pooled<chunked_result>(call, of.process_, mine.header.call);
     try {
       mine.has_asked_for_chunks = true;
       of.port().receive(*worker::current(), mine.from.process, mine.word(), reader.places(), *then);

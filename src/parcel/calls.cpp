@@ -13,6 +13,8 @@
 #include "job/state.hpp"
 #include "parcel/awaited.hpp"
 #include "parcel/layer.hpp"
+#include "trace/causes.hpp"
+#include "trace/event_file.hpp"
 #include "weft/error.hpp"
 
 namespace weft::detail {
@@ -273,6 +275,9 @@ void parcel_layer::send_result(const call_origin& to, parcel_writer& encoded, ke
   header.kind = parcel_kind::result;
   header.action = to.action;
   header.call = to.call;
+  if (tracing()) [[unlikely]]
+    accounts::leave_cause_of_action(accounts::key_of_call(to.process, to.call),
+                                    event_file::kept_name(name_of(*actions_[to.action]).c_str()));
   outgoing_parcel made = finished(encoded, kept, header, to.process, to.port);
   header.credit = take_owed(to.process);
   std::memcpy(made.bytes.data() + offsetof(parcel_header, credit), &header.credit,

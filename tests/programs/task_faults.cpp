@@ -1,5 +1,6 @@
 // Ranks that wait for promises and tasks: what weftrun --breakdown should find is measured here, as in
-// tests/breakdown/faults.c. task_faults MODE, with two ranks of one process.
+// tests/breakdown/faults.c. task_faults MODE, with two ranks: "promise" of one process, "action" of two; of "action" and
+// "coroutine" only who is late is told.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -7,8 +8,11 @@
 #include <cstring>
 #include <memory>
 #include <source_location>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "weft/parcels.hpp"
 #include "weft/tasks.hpp"
 #include "weft/weft.hpp"
 
@@ -61,10 +65,51 @@ void promises(weft::communicator& world, times& mine) {
   mine.ran = now() - began;
 }
 
+// Computed by locality 1, whose rank lets its worker run tasks meanwhile.
+int answer_late(int value) {
+  double computed = 0;
+  work(step, computed);
+  return value;
+}
+WEFT_ACTION(answer_late);
+
+void actions(weft::communicator& world) {
+  if (world.rank() == 0)
+    for (int i = 0; i < iterations; ++i) (void)weft::async(weft::locality(1), answer_late, i).get();
+  world.barrier();
+}
+
+weft::future<int> pass_on(weft::future<int> given) {
+  co_return co_await given;
+}
+
+void coroutines(weft::communicator& world) {
+  static std::unique_ptr<weft::promise<int>> kept;
+  static weft::future<int> wanted;
+  for (int i = 0; i < iterations; ++i) {
+    if (world.rank() == 0) {
+      kept = std::make_unique<weft::promise<int>>();
+      wanted = kept->get_future();
+    }
+    world.barrier();
+    double computed = 0;
+    if (world.rank() == 0) {
+      work(step, computed);
+      kept->set_value(i);
+    } else {
+      (void)pass_on(std::move(wanted)).get();
+    }
+    world.barrier();
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  return weft::run(argc, argv, [](weft::communicator& world) {
+  const std::string_view mode = argc > 1 ? argv[1] : "promise";
+  return weft::run(argc, argv, [mode](weft::communicator& world) {
+    if (mode == "action") return actions(world);
+    if (mode == "coroutine") return coroutines(world);
     times mine{};
     promises(world, mine);
     const std::vector<times> all = world.allgather(mine);

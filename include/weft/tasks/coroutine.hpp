@@ -8,6 +8,7 @@
 // destroyed. When the job stops they are destroyed where it waits.
 #pragma once
 #include <coroutine>
+#include <source_location>
 #include <utility>
 
 #include "weft/tasks/future.hpp"
@@ -41,7 +42,8 @@ struct future_awaiter : coroutine_wait {
 template <class T>
 struct promise_base {
   future_state<T>* state;
-  promise_base() : state(make_pooled<future_state<T>>(2u, std::source_location::current())) {
+  explicit promise_base(const std::source_location& at)
+      : state(make_pooled<future_state<T>>(2u, at)) {
     state->set_giver("the coroutine");
   }
   promise_base(const promise_base&) = delete;
@@ -76,6 +78,9 @@ struct promise_base {
 
 template <class T>
 struct coroutine_promise : promise_base<T> {
+  // The default is the coroutine's own place.
+  explicit coroutine_promise(const std::source_location& at = std::source_location::current())
+      : promise_base<T>(at) {}
   template <class Value = T>
   void return_value(Value&& value) {
     this->state->emplace(std::forward<Value>(value));
@@ -83,6 +88,8 @@ struct coroutine_promise : promise_base<T> {
 };
 template <>
 struct coroutine_promise<void> : promise_base<void> {
+  explicit coroutine_promise(const std::source_location& at = std::source_location::current())
+      : promise_base<void>(at) {}
   void return_void() { state->emplace(); }
 };
 
