@@ -253,14 +253,16 @@ if(TARGET weftrun AND NOT WEFT_SANITIZE)
   set(program ${conformance_bin}/breakdown-faults)
   weft_choose_wrapper(${source})
   weft_add_mpi_program(${program} ${source} ${weft_wrapper} -Wall -std=gnu11 -O1 -g)
-  add_custom_target(breakdown-programs ALL DEPENDS ${program})
+  set(pop_tool ${conformance_bin}/breakdown-pop-tool.so)
+  weft_add_mpi_program(${pop_tool} ${breakdown_directory}/pop_tool.c ${weft_wrapper} -Wall -std=gnu11 -O1 -g -shared -fPIC)
+  add_custom_target(breakdown-programs ALL DEPENDS ${program} ${pop_tool})
   add_dependencies(breakdown-programs weft-breakdown test-breakdown)
   add_dependencies(test-programs breakdown-programs)
   set(breakdown_words ${weftrun} ${PROJECT_BINARY_DIR}/bin/weft-breakdown ${program}
     ${PROJECT_BINARY_DIR}/bin/test-breakdown)
   add_dependencies(breakdown-programs test-task_faults)
   add_test(NAME breakdown.live COMMAND python3 ${breakdown_directory}/live.py ${breakdown_words}
-    ${PROJECT_BINARY_DIR}/bin/shmem/breakdown_faults ${PROJECT_BINARY_DIR}/bin/test-task_faults)
+    ${PROJECT_BINARY_DIR}/bin/shmem/breakdown_faults ${PROJECT_BINARY_DIR}/bin/test-task_faults ${pop_tool})
   set_tests_properties(breakdown.live PROPERTIES LABELS mpi TIMEOUT 300 PROCESSORS 2)
   add_test(NAME breakdown.measure
     COMMAND python3 ${breakdown_directory}/measure.py ${PROJECT_BINARY_DIR}/bin/weft-breakdown)

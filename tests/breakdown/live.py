@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """weftrun --breakdown against programs with one known fault, each of which measures itself what must be found:
-live.py WEFTRUN WEFT-BREAKDOWN FAULTS PLAIN [SHMEM-FAULTS TASK-FAULTS]. No limit here is a speed."""
+live.py WEFTRUN WEFT-BREAKDOWN FAULTS PLAIN [SHMEM-FAULTS TASK-FAULTS POP-TOOL]. No limit here is a speed."""
 import csv
 import io
 import json
@@ -11,17 +11,49 @@ import tempfile
 from pathlib import Path
 
 WEFTRUN, BREAKDOWN, FAULTS, PLAIN = (str(Path(word).resolve()) for word in sys.argv[1:5])
-SHMEM_FAULTS, TASK_FAULTS = (str(Path(word).resolve()) for word in sys.argv[5:7]) if len(sys.argv) > 6 else ("", "")
+SHMEM_FAULTS, TASK_FAULTS, POP_TOOL = (str(Path(word).resolve()) for word in sys.argv[5:8]) if len(sys.argv) > 7 else ("", "", "")
 problems = []
 # Other programs of the machine can keep a rank or its process from running between the program's own look at the clock and weft's.
-# A tool that is wrong is wrong in each run, so a mode passes when one run in `attempts_max` is right.
-attempts_max = 4
+# A tool that is wrong is wrong in each run, so what compares times is looked at again, up to `attempts_max` times, until each of
+# its checks has held in one run.
+attempts_max = 6
+wrong_now = None  # Of the run that is looked at: which checks failed, by line of this file and rank.
 
 
-def check(holds, what):
-    if not holds:
+def check(holds, what, rank=None):
+    if holds:
+        return
+    if wrong_now is None:
         problems.append(what)
         print("WRONG:", what)
+    else:
+        wrong_now[sys._getframe(1).f_lineno, rank] = what
+
+
+class NothingToSee(Exception):
+    """A run has no report."""
+
+
+def until_each_held(label, look, *words, **options):
+    """Calls `look` until each check in it has held once."""
+    global wrong_now
+    wrong = None
+    for attempt in range(attempts_max):
+        wrong_now = {}
+        try:
+            look(*words, **options)
+            wrong = {key: what for key, what in wrong_now.items() if wrong is None or key in wrong}
+        except NothingToSee as nothing:
+            if wrong is None and attempt + 1 == attempts_max:
+                wrong = {None: str(nothing)}
+            print(f"{label}: {nothing}")
+        finally:
+            wrong_now = None
+        if wrong == {}:
+            return
+        print(f"run {attempt + 1} of at most {attempts_max} of '{label}' is not right: {list((wrong or {}).values())}")
+    for what in (wrong or {}).values():
+        check(False, what)
 
 
 def run(words, directory):
@@ -73,21 +105,14 @@ FOUND_IN_TASKS = {
 
 
 def check_fault(mode, directory, *options, program=FAULTS, known=FOUND):
-    problems_before = list(problems)
-    for attempt in range(attempts_max):
-        problems[:] = problems_before
-        check_fault_once(mode, directory, *options, program=program, known=known)
-        if problems == problems_before:
-            return
-        print(f"run {attempt + 1} of at most {attempts_max} of '{mode}' is not right")
+    until_each_held(" ".join((mode,) + options), check_fault_once, mode, directory, *options, program=program, known=known)
 
 
 def check_fault_once(mode, directory, *options, program, known):
     done, data, _ = breakdown(mode, directory, *options, program=program)
     label = " ".join((mode,) + options)
-    check(done.returncode == 0 and data is not None, f"{label}: status {done.returncode}:\n{done.stdout}{done.stderr}")
-    if data is None:
-        return
+    if done.returncode != 0 or data is None:
+        raise NothingToSee(f"{label}: status {done.returncode}:\n{done.stdout}{done.stderr}")
     check_sums(label, data)
     expected = dict(re.findall(r"^expect (\S+(?: \d+)?) (\S+)$", done.stdout, re.MULTILINE))
     total = float(re.search(r"^total (\S+)$", done.stdout, re.MULTILINE).group(1))
@@ -101,7 +126,7 @@ def check_fault_once(mode, directory, *options, program, known):
     for rank in range(data["ranks"]):
         of_cause = sum(w["seconds"] for w in mine if w["cause"] == rank)
         check(abs(of_cause - float(expected[f"caused {rank}"])) <= near,
-              f"{label}: rank {rank} causes {of_cause:.4f} s of {found:.4f} s, by the program {expected[f'caused {rank}']} s")
+              f"{label}: rank {rank} causes {of_cause:.4f} s of {found:.4f} s, by the program {expected[f'caused {rank}']} s", rank)
     if cause is not None and (mode.startswith("late_") or mode in ("signal", "lock", "promise")):
         check(not mine or any(re.search(r"faults\.c(pp)?:\d+$", w["cause_at"]) for w in mine), f"{label}: the cause has no place: {mine}")
     for rank in data["by_rank"]:
@@ -109,12 +134,65 @@ def check_fault_once(mode, directory, *options, program, known):
             measured = float(expected[f"{name} {rank['rank']}"])
             seen = rank["shares"][share(data, name)]
             check(abs(seen - measured) <= 0.02 * rank["seconds"],
-                  f"{label}: rank {rank['rank']} is {name} for {seen:.4f} s, by itself {measured:.4f} s")
+                  f"{label}: rank {rank['rank']} is {name} for {seen:.4f} s, by itself {measured:.4f} s", (rank["rank"], name))
     # What other programs of the machine do to the ranks may outweigh the fault: then other advice is right.
     computing = [float(expected[f"computing {rank}"]) for rank in range(data["ranks"])]
     is_uneven = max(computing) > 1.3 * sum(computing) / len(computing)
     if float(expected["wait"]) > 3 * near and (is_uneven or mode.startswith("late_")):
         check(any(advice in line for line in data["advice"]), f"{label}: no advice has '{advice}': {data['advice']}")
+
+
+def seen(mode, directory, *options):
+    done, data, _ = breakdown(mode, directory, *options)
+    if done.returncode != 0 or data is None:
+        raise NothingToSee(f"{mode}: status {done.returncode}: {done.stdout}{done.stderr}")
+    return done, data
+
+
+def check_early(directory, workers, mode, call, state):
+    """What comes for other receives is not what a wait was for."""
+    _, data = seen(mode, directory, "-n", "2", "--workers", workers)
+    sums = {}
+    for w in data["waits"]:
+        if w["at"].startswith(call + " ") and w["waiters"] == [0]:
+            sums[w["state"]] = sums.get(w["state"], 0) + w["seconds"]
+    check(sums.get(state, 0) > 0.03 and "late sender" not in sums, f"{mode} on {workers}: {sums}")
+    queued = data["by_rank"][0]["shares"][share(data, "queued")]
+    check(queued < sums.get(state, 0), f"{mode} on {workers}: queued for {queued} s, {sums}")
+
+
+def check_many_communicators(directory):
+    """However many communicators a program has, it is known who comes last."""
+    _, data = seen("many_communicators", directory, "-n", "2")
+    late = [w for w in data["waits"] if w["state"] == "wait at barrier" and w["cause"] == 1 and w["waiters"] == [0]]
+    check(sum(w["seconds"] for w in late) > 0.02, f"many communicators: {json.dumps(data['waits'][:5])}")
+
+
+def check_own_work(directory, mode, ranks):
+    """What a thief waits for in a chunk is not its owner's wait; nor does a rank wait while a thread of it does."""
+    done, data = seen(mode, directory, "-n", str(ranks), *(("--workers", "3") if ranks == 3 else ()))
+    own = float(re.search(r"^expect own (\S+)$", done.stdout, re.MULTILINE).group(1))
+    computing = data["by_rank"][0]["shares"][share(data, "computing")]
+    check(computing >= 0.8 * own, f"{mode}: rank 0 computes for {computing} s, by itself {own} s: {data['waits'][:3]}")
+
+
+def check_late_task(directory, mode, cause, where, *options):
+    """Who computed is the cause, by the name that the program has for it."""
+    done, data, _ = breakdown(mode, directory, "-n", "2", *options, program=TASK_FAULTS)
+    if done.returncode != 0 or data is None:
+        raise NothingToSee(f"{mode}: status {done.returncode}: {done.stdout}{done.stderr}")
+    late = [w for w in data["waits"] if w["state"] == "late task" and w["cause"] == cause and re.fullmatch(where, w["cause_at"])]
+    check(sum(w["seconds"] for w in late) > 0.03, f"{mode}: {json.dumps(data['waits'][:4], indent=1)}")
+
+
+def check_efficiencies(directory, mode):
+    """POP's efficiencies of a run are those of a tool that knows nothing of weft, in the same run."""
+    done, data = seen(mode, directory, "-n", "4", "--ranks-per-process", "1", "env", f"LD_PRELOAD={POP_TOOL}")
+    other = dict(zip(("parallel", "load_balance", "communication"), re.search(r"^pop (\S+) (\S+) (\S+)$", done.stderr, re.MULTILINE).groups()))
+    mine = next(one for one in data["regions"] if one["name"] == "phase 9")
+    for name, value in other.items():
+        check(abs(mine[name] - float(value)) <= 0.02, f"{mode}: {name} is {mine[name]}, by the other tool {value}", name)
+    print(f"efficiencies of {mode}: " + ", ".join(f"{name} {mine[name]:.4f} ({value})" for name, value in other.items()))
 
 
 def main():
@@ -128,7 +206,12 @@ def main():
             check_fault("signal", directory, "-n", "2", "--processes", "2", program=SHMEM_FAULTS, known=FOUND_IN_SHMEM)
             check_fault("lock", directory, "-n", "2", program=SHMEM_FAULTS, known=FOUND_IN_SHMEM)
             check_fault("barrier", directory, "-n", "4", "--workers", "4", program=SHMEM_FAULTS, known=FOUND_IN_SHMEM)
+        if POP_TOOL:
+            for mode in ("barrier", "late_sender", "serial"):
+                until_each_held(f"efficiencies of {mode}", check_efficiencies, directory, mode)
         if TASK_FAULTS:
+            until_each_held("action", check_late_task, directory, "action", 1, r"action in answer_late", "--processes", "2")
+            until_each_held("coroutine", check_late_task, directory, "coroutine", 1, r"the coroutine in pass_on at task_faults\.cpp:\d+")
             check_fault("promise", directory, "-n", "2", program=TASK_FAULTS, known=FOUND_IN_TASKS)
 
         # The same output and status as without.
@@ -150,37 +233,12 @@ def main():
         check_sums("nested", data)
         check(data["ranks"] == data["ranks_seen"] == data["ranks_ended"] == 8, f"nested: {data['ranks']} {data['ranks_ended']}")
 
-        # What comes for other receives is not what a wait was for.
         for workers in ("1", "2"):
             for mode, call, state in (("early_for_send", "MPI_Send", "late receiver"), ("early_for_barrier", "MPI_Barrier", "wait at barrier")):
-                done, data, _ = breakdown(mode, directory, "-n", "2", "--workers", workers)
-                label = f"{mode} on {workers}"
-                check(done.returncode == 0, f"{label}: {done.stdout}{done.stderr}")
-                sums = {}
-                for w in data["waits"]:
-                    if w["at"].startswith(call + " ") and w["waiters"] == [0]:
-                        sums[w["state"]] = sums.get(w["state"], 0) + w["seconds"]
-                check(sums.get(state, 0) > 0.03 and "late sender" not in sums, f"{label}: {sums}")
-                queued = data["by_rank"][0]["shares"][share(data, "queued")]
-                check(queued < sums.get(state, 0), f"{label}: queued for {queued} s, {sums}")
-
-        # However many communicators a program has, it is known who comes last.
-        done, data, _ = breakdown("many_communicators", directory, "-n", "2")
-        check(done.returncode == 0, f"many communicators: {done.stdout}{done.stderr}")
-        late = [w for w in data["waits"] if w["state"] == "wait at barrier" and w["cause"] == 1 and w["waiters"] == [0]]
-        check(sum(w["seconds"] for w in late) > 0.02, f"many communicators: {json.dumps(data['waits'][:5])}")
-
-        # What a thief waits for in a chunk is not its owner's wait.
-        done, data, _ = breakdown("loop_in_chunk", directory, "-n", "3", "--workers", "3")
-        own = float(re.search(r"^expect own (\S+)$", done.stdout, re.MULTILINE).group(1))
-        computing = data["by_rank"][0]["shares"][share(data, "computing")]
-        check(computing >= 0.8 * own, f"loop in a chunk: rank 0 computes for {computing} s, by itself {own} s: {data['waits'][:3]}")
-
-        # Nor does a rank wait while a thread of it does.
-        done, data, _ = breakdown("helper_thread", directory, "-n", "2")
-        own = float(re.search(r"^expect own (\S+)$", done.stdout, re.MULTILINE).group(1))
-        computing = data["by_rank"][0]["shares"][share(data, "computing")]
-        check(computing >= 0.8 * own, f"helper thread: rank 0 computes for {computing} s, by itself {own} s: {data['waits'][:3]}")
+                until_each_held(f"{mode} on {workers}", check_early, directory, workers, mode, call, state)
+        until_each_held("many communicators", check_many_communicators, directory)
+        for mode, ranks in (("loop_in_chunk", 3), ("helper_thread", 2)):
+            until_each_held(mode, check_own_work, directory, mode, ranks)
 
         # Where the accounts are not, as on another host, the job goes on without.
         other = Path(directory) / "other"
