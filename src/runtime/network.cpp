@@ -109,10 +109,12 @@ bool port::poll() noexcept {
 
 // By index, and a copy: an attempt may add another, which moves the vector's elements.
 bool port::try_again() noexcept {
+  worker* const here = worker::current();
+  if (here == nullptr) return false;  // The workers have ended.
   bool any = false;
   for (std::size_t i = 0; i < attempts_.size();) {
     const unfinished one = attempts_[i];
-    if (!one.attempt(*worker::current(), one.context)) {
+    if (!one.attempt(*here, one.context)) {
       ++i;
       continue;
     }

@@ -8,6 +8,7 @@
 #include "collective/new_communicators.hpp"
 #include "mpi/object/profiling.hpp"
 #include "mpi/object/state.hpp"
+#include "weft/run.hpp"
 
 namespace weft::mpi {
 
@@ -60,10 +61,18 @@ std::vector<int> exchange_groups(state& me, const communicator_object& between, 
   with.receive(me.rank, {context, to, tag}, bytes_of(&theirs, 1));
   with.send(there, to, {context, between.own, tag}, byte_view(bytes_of(&note, 1)));
   with.wait();
+  const int all = world_size();
+  if (theirs.size < 1 || theirs.size > all)
+    fail(MPI_ERR_OTHER, "the leader of the other group says that it has {} ranks, of a job of {}",
+         theirs.size, all);
   std::vector<int> remote(static_cast<std::size_t>(theirs.size));
   with.receive(me.rank, {context, to, tag}, bytes_of(remote.data(), remote.size()));
   with.send(there, to, {context, between.own, tag}, std::as_bytes(std::span(mine)));
   with.wait();
+  for (const int r : remote)
+    if (r < 0 || r >= all)
+      fail(MPI_ERR_OTHER,
+           "the leader of the other group says that rank {} is in it, of a job of {}", r, all);
   return remote;
 }
 
