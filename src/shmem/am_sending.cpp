@@ -6,6 +6,20 @@
 namespace weft::shmem {
 namespace {
 
+// Room in a new chunk; null when the target's queue is full. Out of line: try_write() then saves hardly a register.
+[[gnu::noinline, gnu::cold]] am_record* reserve_in_new_chunk(pe_state& to, am_queue& queue,
+                                                             std::size_t bytes) {
+  const std::size_t chunk = am_queue::chunk_bytes_for(bytes);
+  // Relaxed: a count. Of one empty queue a message is taken whatever its size.
+  const std::size_t before = to.messages.bytes.fetch_add(chunk, std::memory_order_relaxed);
+  if (before != 0 && before + chunk > to.settings.am_queue_bytes) {
+    to.messages.bytes.fetch_sub(chunk, std::memory_order_relaxed);
+    return nullptr;
+  }
+  queue.new_chunk(chunk);
+  return queue.try_reserve(bytes);
+}
+
 // False when the target's queue is full; then nothing has been done.
 bool try_write(pe_state& me, pe_state& to, std::uint32_t id, std::uint32_t call,
                const void* payload, std::size_t length) {
@@ -13,18 +27,14 @@ bool try_write(pe_state& me, pe_state& to, std::uint32_t id, std::uint32_t call,
   const std::size_t bytes = am_queue::record_bytes(length);
   am_record* record = queue.try_reserve(bytes);
   if (record == nullptr) [[unlikely]] {
-    const std::size_t chunk = am_queue::chunk_bytes_for(bytes);
-    // Relaxed: a count. Of one empty queue a message is taken whatever its size.
-    const std::size_t before = to.messages.bytes.fetch_add(chunk, std::memory_order_relaxed);
-    if (before != 0 && before + chunk > to.settings.am_queue_bytes) {
-      to.messages.bytes.fetch_sub(chunk, std::memory_order_relaxed);
-      return false;
-    }
-    queue.new_chunk(chunk);
-    record = queue.try_reserve(bytes);
+    record = reserve_in_new_chunk(to, queue, bytes);
+    if (record == nullptr) return false;
   }
   record->set_sender(me.number, call);
-  if (length != 0) std::memcpy(record->payload(), payload, length);
+  if (length == sizeof(std::uint64_t))  // Without a call.
+    std::memcpy(record->payload(), payload, sizeof(std::uint64_t));
+  else if (length != 0)
+    std::memcpy(record->payload(), payload, length);
   queue.publish(*record, id, length);
   worker* const there = to.rank.home;
   if (there != me.rank.home) there->notify();
@@ -68,6 +78,11 @@ void note_message(const pe_state& me, int pe, std::size_t length) {
 }
 
 }  // namespace
+
+void make_queue(pe_state& to, std::size_t writer) {
+  to.messages.storage[writer] = std::make_unique<am_queue>();
+  to.messages.from[writer].publish(to.messages.storage[writer].get());
+}
 
 void write_to(pe_state& me, const char* name, int pe, std::uint32_t id, std::uint32_t call,
               const void* payload, std::size_t length) {

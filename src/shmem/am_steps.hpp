@@ -23,14 +23,13 @@ inline constexpr std::uint32_t bundle_id = 0x7fff'fffe;
 }
 
 // --- Sending ------------------------------------------------------------------------------------
+[[gnu::cold]] void make_queue(pe_state& to, std::size_t writer);
 // The queue that this worker writes for that PE of the process. Called by the worker.
 [[nodiscard]] inline am_queue& queue_to(const worker& writer, pe_state& to) {
   const auto own = static_cast<std::size_t>(writer.index());
   std::unique_ptr<am_queue>& mine = to.messages.storage[own];  // Only this worker's ranks write it.
-  if (mine == nullptr) {
-    mine = std::make_unique<am_queue>();
-    to.messages.from[own].publish(mine.get());
-  }
+  if (mine == nullptr) [[unlikely]]
+    make_queue(to, own);
   return *mine;
 }
 // To any PE; waits while there is no room.
