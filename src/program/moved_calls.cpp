@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -162,6 +163,11 @@ constinit std::atomic<void (*)(ucontext_t&)> relay{
     nullptr};  // Relaxed: set before the signal is sent.
 
 thread_local constinit const moved_call* call_here = nullptr;
+
+// Of descriptors that are known to be of files which never wait, until they are closed. Relaxed: who uses a descriptor while
+// another closes it has what comes.
+constexpr unsigned files_known_max = 4096;
+constinit std::array<std::atomic<bool>, files_known_max> is_file{};
 
 void on_own_signal(int, siginfo_t*, void* interrupted) {
   if (call_here == nullptr) {
@@ -431,13 +437,29 @@ int weft_is_private(const void* from) {
   return weft::is_private_code(from) ? 1 : 0;
 }
 
+int weft_is_file(int descriptor) {
+  return static_cast<unsigned>(descriptor) < weft::files_known_max &&
+                 weft::is_file[static_cast<unsigned>(descriptor)].load(std::memory_order_relaxed)
+             ? 1
+             : 0;
+}
+
+void weft_note_file(int descriptor, int is_file) {
+  if (static_cast<unsigned>(descriptor) < weft::files_known_max)
+    weft::is_file[static_cast<unsigned>(descriptor)].store(is_file != 0, std::memory_order_relaxed);
+}
+
 int weft_can_wait(int descriptor) {
+  if (weft_is_file(descriptor) != 0) return 0;
   const weft::kept_errno kept;
   struct stat found {};
   if (::fstat(descriptor, &found) != 0) return 0;
-  if (S_ISREG(found.st_mode) || S_ISDIR(found.st_mode) || S_ISBLK(found.st_mode)) return 0;
   constexpr unsigned memory = 1;  // /dev/null, /dev/zero, /dev/urandom and their kin.
-  if (S_ISCHR(found.st_mode) && major(found.st_rdev) == memory) return 0;
+  if (S_ISREG(found.st_mode) || S_ISDIR(found.st_mode) || S_ISBLK(found.st_mode) ||
+      (S_ISCHR(found.st_mode) && major(found.st_rdev) == memory)) {
+    weft_note_file(descriptor, 1);
+    return 0;
+  }
   const long flags = ::syscall(SYS_fcntl, descriptor, F_GETFL);
   return flags >= 0 && (flags & O_NONBLOCK) == 0 ? 1 : 0;
 }

@@ -37,6 +37,9 @@ int weft_is_private(const void* from);
 int weft_may_wait(int error);
 /* Whether reading or writing there can wait; not of regular files, nor where it is not to wait. errno stays. */
 int weft_can_wait(int descriptor);
+/* Whether that is known already: the descriptor is of a file that never waits. It is until it is closed. */
+int weft_is_file(int descriptor);
+void weft_note_file(int descriptor, int is_file);
 
 /* The rank of a job that ends waits no longer: for calls that try again and again. */
 void weft_check_stopped(int is_noexcept);

@@ -85,7 +85,7 @@ ssize_t readv(int descriptor, const struct iovec* parts, int count) {
 static ssize_t read_for(const void* from, int descriptor, void* bytes, size_t size) {
   NEXT(read);
   if (is_empty_input(descriptor)) return 0;
-  if (!weft_may_move(from) || size == 0) return next(descriptor, bytes, size);
+  if (weft_is_file(descriptor) || size == 0 || !weft_may_move(from)) return next(descriptor, bytes, size);
   const int saved = errno;
   const struct iovec part = {bytes, size};
   const ssize_t got = syscall(SYS_preadv2, descriptor, &part, 1L, -1L, -1L, RWF_NOWAIT);
@@ -306,7 +306,7 @@ static int ppoll_for(const void* from, const char* name, struct pollfd* ends, nf
 }
 static int poll_for(const void* from, struct pollfd* ends, nfds_t count, int most_ms) {
   NEXT(poll);
-  if (!weft_may_move(from) || most_ms == 0) return next(ends, count, most_ms);
+  if (most_ms == 0 || !weft_may_move(from)) return next(ends, count, most_ms);
   const struct timespec most = {most_ms / 1000, most_ms % 1000 * 1000000L};
   return ppoll_for(from, "poll", ends, count, most_ms < 0 ? NULL : &most, NULL);
 }

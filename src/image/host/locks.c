@@ -434,10 +434,14 @@ void weft_drop_locks_of(int rank) {
 int close(int descriptor) {
   NEXT(close);
   weft_drop_locks(__builtin_return_address(0), descriptor);
+  weft_note_file(descriptor, 0);
   return next(descriptor);
 }
 int fclose(FILE* stream) {
   NEXT(fclose);
-  if (has_owners) weft_drop_locks(__builtin_return_address(0), fileno(stream));
+  const int saved = errno, descriptor = fileno(stream);
+  errno = saved; /* Of a stream without one. */
+  if (has_owners) weft_drop_locks(__builtin_return_address(0), descriptor);
+  weft_note_file(descriptor, 0);
   return next(stream);
 }

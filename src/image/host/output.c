@@ -27,6 +27,7 @@ int dup(int from) { return (int)syscall(SYS_dup, meant(from)); }
 static int dup_for(const void* caller, int from, int to, int flags) {
   const int source = meant(from);
   if (from != to) weft_drop_locks(caller, to);
+  weft_note_file(to, 0);
   if (!is_output(to) || from == to || !weft_has_own_output()) return (int)syscall(SYS_dup3, source, to, flags);
   return weft_lead_output(to, source) ? to : -1;
 }

@@ -117,14 +117,18 @@ unsigned long getauxval(unsigned long type) {
     va_end(words);                                               \
   }
 
-/* The other end of a pipe with a name is awaited on a blocking thread, where others would wait too. Not of the program's file. */
-static int waits_for_other_end(const void* from, int directory, const char* path, int flags) {
-  if (!weft_may_move(from) || (flags & (O_NONBLOCK | O_PATH)) != 0 || (flags & O_ACCMODE) == O_RDWR) return 0;
+/* The other end of a pipe with a name is awaited on a blocking thread, where others would wait too. Not of the program's file.
+   `is_file`: it is a regular one, which never waits. */
+static int waits_for_other_end(const void* from, int directory, const char* path, int flags, int* is_file) {
+  *is_file = 0;
+  const int makes = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
+  if (makes || (flags & (O_NONBLOCK | O_PATH | O_DIRECTORY)) != 0 || (flags & O_ACCMODE) == O_RDWR || !weft_may_move(from)) return 0;
   const int saved = errno;
   struct stat found;
-  const int waits = fstatat(directory, path, &found, 0) == 0 && S_ISFIFO(found.st_mode);
+  const int exists = fstatat(directory, path, &found, 0) == 0;
   errno = saved;
-  return waits;
+  *is_file = exists && S_ISREG(found.st_mode);
+  return exists && S_ISFIFO(found.st_mode);
 }
 static int open_other_end(int directory, const char* path, int flags, mode_t mode) {
   for (;;) {
@@ -134,12 +138,14 @@ static int open_other_end(int directory, const char* path, int flags, mode_t mod
     const long opened = weft_move(&call);
     if (directory == AT_FDCWD && here >= 0) syscall(SYS_close, here);
     if (weft_run_handlers(0) && opened == -EINTR) continue;
+    weft_note_file((int)opened, 0);
     if (opened < 0) errno = (int)-opened;
     return opened < 0 ? -1 : (int)opened;
   }
 }
 
-static int noted(int descriptor, const char* path, int flags) {
+static int noted(int descriptor, const char* path, int flags, int is_file) {
+  weft_note_file(descriptor, is_file);
   if ((flags & (O_CREAT | O_TRUNC)) != 0) weft_note_made(descriptor, path);
   return descriptor;
 }
@@ -148,49 +154,55 @@ int open(const char* path, int flags, ...) {
   NEXT(open);
   MODE_OF(flags)
   OWN(path);
-  if (waits_for_other_end(__builtin_return_address(0), AT_FDCWD, own, flags))
+  int is_file;
+  if (waits_for_other_end(__builtin_return_address(0), AT_FDCWD, own, flags, &is_file))
     return open_other_end(AT_FDCWD, own, flags, mode);
-  return noted(next(own, flags, mode), own, flags);
+  return noted(next(own, flags, mode), own, flags, is_file);
 }
 int open64(const char* path, int flags, ...) {
   NEXT(open64);
   MODE_OF(flags)
   OWN(path);
-  if (waits_for_other_end(__builtin_return_address(0), AT_FDCWD, own, flags))
+  int is_file;
+  if (waits_for_other_end(__builtin_return_address(0), AT_FDCWD, own, flags, &is_file))
     return open_other_end(AT_FDCWD, own, flags, mode);
-  return noted(next(own, flags, mode), own, flags);
+  return noted(next(own, flags, mode), own, flags, is_file);
 }
 int openat(int directory, const char* path, int flags, ...) {
   NEXT(openat);
   MODE_OF(flags)
   OWN(path);
-  if (waits_for_other_end(__builtin_return_address(0), directory, own, flags))
+  int is_file;
+  if (waits_for_other_end(__builtin_return_address(0), directory, own, flags, &is_file))
     return open_other_end(directory, own, flags, mode);
-  return noted(next(directory, own, flags, mode), own, flags);
+  return noted(next(directory, own, flags, mode), own, flags, is_file);
 }
 int openat64(int directory, const char* path, int flags, ...) {
   NEXT(openat64);
   MODE_OF(flags)
   OWN(path);
-  if (waits_for_other_end(__builtin_return_address(0), directory, own, flags))
+  int is_file;
+  if (waits_for_other_end(__builtin_return_address(0), directory, own, flags, &is_file))
     return open_other_end(directory, own, flags, mode);
-  return noted(next(directory, own, flags, mode), own, flags);
+  return noted(next(directory, own, flags, mode), own, flags, is_file);
 }
 int creat(const char* path, mode_t mode) { return open(path, O_WRONLY | O_CREAT | O_TRUNC, mode); }
 int creat64(const char* path, mode_t mode) { return open(path, O_WRONLY | O_CREAT | O_TRUNC, mode); }
 int __open_2(const char* path, int flags) {
   NEXT(open);
   OWN(path);
-  if (waits_for_other_end(__builtin_return_address(0), AT_FDCWD, own, flags))
+  int is_file;
+  if (waits_for_other_end(__builtin_return_address(0), AT_FDCWD, own, flags, &is_file))
     return open_other_end(AT_FDCWD, own, flags, 0);
-  return next(own, flags);
+  return noted(next(own, flags), own, flags, is_file);
 }
 int __open64_2(const char* path, int flags) __attribute__((alias("__open_2")));
 
 static FILE* fopen_for(const void* from, const char* path, const char* mode, FILE* (*next)(const char*, const char*)) {
   OWN(path);
   const int flags = mode[0] == 'r' ? O_RDONLY : O_WRONLY;
-  if (strchr(mode, '+') != NULL || !waits_for_other_end(from, AT_FDCWD, own, flags)) {
+  int is_file;
+  if (strchr(mode, '+') != NULL || !waits_for_other_end(from, AT_FDCWD, own, flags, &is_file)) {
     FILE* const opened = next(own, mode);
     if (opened != NULL && mode[0] != 'r') weft_note_made(fileno(opened), own);
     return opened;

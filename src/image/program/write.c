@@ -20,7 +20,7 @@ static ssize_t sent(ssize_t size) {
 }
 
 REPLACES ssize_t write(int descriptor, const void* bytes, size_t size) {
-  if (descriptor > STDERR_FILENO && weft_may_move(__builtin_return_address(0)))
+  if (descriptor > STDERR_FILENO && !weft_is_file(descriptor) && weft_may_move(__builtin_return_address(0)))
     return weft_write_moved(descriptor, bytes, size);
   return sent(weft_write(descriptor, bytes, size));
 }
