@@ -277,7 +277,7 @@ void parcel_layer::send_result(const call_origin& to, parcel_writer& encoded, ke
   header.call = to.call;
   if (tracing()) [[unlikely]]
     accounts::leave_cause_of_action(accounts::key_of_call(to.process, to.call),
-                                    event_file::kept_name(name_of(*actions_[to.action]).c_str()));
+                                    event_file::kept_name(name_of(*actions()[to.action]).c_str()));
   outgoing_parcel made = finished(encoded, kept, header, to.process, to.port);
   header.credit = take_owed(to.process);
   std::memcpy(made.bytes.data() + offsetof(parcel_header, credit), &header.credit,
