@@ -86,7 +86,7 @@ void hold_object(std::uint64_t number, const char* type) {
 void release_object(std::uint64_t number, std::uint64_t calls) {
   parcel_layer::here("a reference's end").objects().release(number, calls);
 }
-void submit_release(object_release& what) noexcept {
+void submit_release(task& what) noexcept {
   task_source* const here = task_source::here_or_null();
   if (here != nullptr && !here->home().is_shared())
     here->submit(what, priority::normal);

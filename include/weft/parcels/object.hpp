@@ -113,6 +113,8 @@ WEFT_DETAIL_METHOD(const noexcept)
 #undef WEFT_DETAIL_METHOD
 
 // Gives a reference back, by a task: the last copy may go where nobody may wait.
+// A template for the reason above.
+template <class T>
 struct object_release final : task {
   int process;
   std::uint64_t number, calls;
@@ -129,7 +131,7 @@ struct object_release final : task {
   }
 };
 // Where no tasks run it is dropped.
-void submit_release(object_release& what) noexcept;
+void submit_release(task& what) noexcept;
 
 template <class T>
 struct object_reference {
@@ -141,8 +143,8 @@ struct object_reference {
   object_reference& operator=(const object_reference&) = delete;
   ~object_reference() {
     try {
-      submit_release(*make_pooled<object_release>(id.process, id.number,
-                                                  calls.load(std::memory_order_relaxed)));
+      submit_release(*make_pooled<object_release<T>>(id.process, id.number,
+                                                     calls.load(std::memory_order_relaxed)));
     } catch (const std::bad_alloc&) {  // It stays until the job ends.
     }
   }
