@@ -232,6 +232,10 @@ any_reduce_call prepare_reduce(state& me, const char* name, const void* sendbuf,
                                MPI_Comm comm) {
   communicator_object& c = checked_communicator(me, comm);
   const part_of_root mine = part_in(c, root);
+  if (mine.is_idle) {  // What it passes besides the root does not matter: any that go together.
+    datatype = MPI_INT;
+    op = MPI_SUM;
+  }
   const datatype_object& type = committed_datatype(datatype);
   if (sendbuf == MPI_IN_PLACE && !mine.is_root)
     fail(MPI_ERR_BUFFER, "sendbuf is MPI_IN_PLACE at rank {}, which is not the root", c.rank());
