@@ -48,7 +48,7 @@ def main():
         patterns = Path(directory) / "patterns"
         run([programs / "weftcc", "-O1", Path(__file__).resolve().parent / "patterns.c", "-o", patterns], directory)
         watched = [
-            ("molecular dynamics", [programs / "weft-md", "--size", "12x6x6", "--steps", "40"], own_time),
+            ("molecular dynamics", [programs / "weft-md", "--size", "16x10x10", "--steps", "60"], own_time),
             ("halo exchange, 1 ms of work", [patterns, "row", "300", "300000", "4096"], own_time),
             ("halo exchange, 50 us of work", [patterns, "row", "3000", "15000", "4096"], own_time),
             ("METG, tasks of 10 us", [programs / "bench-mpi-metg-weft", "--pattern", "stencil_1d", "--task-us", "10"], per_work),

@@ -49,8 +49,8 @@ def by_turns(tools, as_it_is, changed, repeat):
     """The fastest record as it is, and the seconds of the fastest changed one."""
     plain, other = [], []
     for attempt in range(repeat):
-        plain.append(tools.record(f"plain-{attempt}", as_it_is))
-        other.append(tools.record(f"changed-{attempt}", changed))
+        plain.append(tools.record(f"{as_it_is[2]}-plain-{attempt}", as_it_is))
+        other.append(tools.record(f"{as_it_is[2]}-changed-{attempt}", changed))
     return min(plain), min(other)[0]
 
 
