@@ -13,7 +13,7 @@ namespace octree {
 namespace {
 
 class parcel_exchange;
-// Relaxed everywhere: barriers stand around its use.
+// Barriers of all processes stand around its use; of its own process an action needs no more than this order.
 std::atomic<parcel_exchange*> present{nullptr};
 
 // Actions: what a process is asked by others.
@@ -25,13 +25,13 @@ class parcel_exchange final : public exchange {
  public:
   explicit parcel_exchange(const weft::communicator& processes)
       : processes_(processes), here_(weft::here().number()), localities_(weft::locality_count()) {
-    present.store(this, std::memory_order_relaxed);  // Relaxed: see `present`.
+    present.store(this, std::memory_order_release);
     processes_.barrier();
   }
   ~parcel_exchange() override {
     // After a failure nobody waits.
     if (std::uncaught_exceptions() == 0) processes_.barrier();
-    present.store(nullptr, std::memory_order_relaxed);  // Relaxed: see `present`.
+    present.store(nullptr, std::memory_order_release);
   }
 
   int here() const noexcept override { return here_; }
@@ -225,7 +225,7 @@ class parcel_exchange final : public exchange {
 };
 
 parcel_exchange& present_one() {
-  parcel_exchange* const one = present.load(std::memory_order_relaxed);  // Relaxed: see `present`.
+  parcel_exchange* const one = present.load(std::memory_order_acquire);
   if (one == nullptr) throw weft::error("a parcel of the octree came when there was none");
   return *one;
 }

@@ -312,6 +312,11 @@ bool ends_process(int number) {
   }
 }
 
+bool is_fault(int number) {
+  return number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL ||
+         number == SIGTRAP;
+}
+
 // May be called by a handler of a fault, also in malloc().
 void tell_of_own_signal(int number, bool by_abort) {
   struct sigaction now {};
@@ -320,9 +325,9 @@ void tell_of_own_signal(int number, bool by_abort) {
   if (me == nullptr || is_forked_child() || !ends_process(number) ||
       sigaction(number, nullptr, &now) != 0)
     return;
-  // Another thread may be waiting for it.
+  // Another thread may be waiting for it. Nobody waits for faults, which are blocked in their own handlers.
   sigset_t blocked;
-  if (detail::has_kernels_signals() && !by_abort &&
+  if (detail::has_kernels_signals() && !by_abort && !is_fault(number) &&
       pthread_sigmask(SIG_BLOCK, nullptr, &blocked) == 0 && sigismember(&blocked, number) == 1)
     return;
   const bool is_reported = reports_fault(now);
