@@ -346,7 +346,7 @@ class Function:
             parameters = ", ".join(words)
         else:
             parameters = ""
-        # For accounts: where the program called. Short ways note it where they end.
+        # For accounts: where the program called. Fast paths note it where they end.
         is_noted = "{n}" in self.row_core and not re.match(r"(put|get)(_nbi|_value)?\(", self.row_core)
         note = "  weft::detail::note_call_site(__builtin_return_address(0));\n" if is_noted else ""
         return (f"extern \"C\" __attribute__((weak, alias(\"{self.twin}\"))) decltype({self.twin}) {self.name};\n"

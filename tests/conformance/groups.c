@@ -78,9 +78,13 @@ int main(int argc, char** argv) {
   MPI_Group_free(&result);
 
   int every_second[1][3] = {{0, last, 2}}, down[1][3] = {{last, 0, -1}}, far[1][3] = {{last, last, INT_MAX}};
+#ifndef MPICH_NAME /* 4.0 faults. */
   MPI_Group_range_incl(world, 1, far, &result);
   expect_members("range with a stride beyond the last rank", result, 1, &last);
   MPI_Group_free(&result);
+#else
+  (void)far;
+#endif
   MPI_Group_range_incl(world, 1, every_second, &result);
   for (int i = 0; 2 * i < size; ++i) wanted[i] = 2 * i;
   expect_members("range", result, (size + 1) / 2, wanted);

@@ -81,11 +81,13 @@ static void collectives(void) {
   sum = -1;
   MPI_Reduce(&rank, &sum, 1, MPI_INT, MPI_SUM, is_low ? (rank == 0 ? MPI_ROOT : MPI_PROC_NULL) : 0, other);
   EXPECT_INT(sum, rank == 0 ? wanted : -1);
+#ifndef OPEN_MPI /* 4.1 refuses the count. */
   /* Beside the root nothing that is passed matters. */
   const int is_idle = is_low && rank != 0;
   MPI_Reduce(is_idle ? NULL : &rank, is_idle ? NULL : &sum, is_idle ? -1 : 1, is_idle ? MPI_BYTE : MPI_INT, MPI_SUM,
              is_low ? (rank == 0 ? MPI_ROOT : MPI_PROC_NULL) : 0, other);
   EXPECT_INT(sum, rank == 0 ? wanted : -1);
+#endif
   int got[64];
   MPI_Allgather(&rank, 1, MPI_INT, got, 1, MPI_INT, other);
   for (int i = 0; i < their_size; ++i) EXPECT(got[i] == their_first + i, "%d: %d", i, got[i]);
