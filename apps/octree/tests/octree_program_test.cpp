@@ -21,6 +21,13 @@
 namespace octree {
 namespace {
 
+// Sanitizers multiply the time of every step.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool sanitized = true;
+#else
+constexpr bool sanitized = false;
+#endif
+
 // Small, but with leaves of two levels, and regrids that change the tree: stars that cross borders of leaves.
 physics crossing_stars() {
   physics p;
@@ -56,6 +63,7 @@ TEST(octree_ranks, have_the_numbers_of_one_thread_whatever_their_number) {
   const ending expected = simulate(*alone, p, steps);
   EXPECT_NE(expected.leaves, make_tree(p.start, p.levels, 1).leaves().size()) << "the tree changes";
   for (const auto& [ranks, workers] : {std::pair{1, 1}, {2, 1}, {2, 2}, {3, 2}, {4, 1}, {4, 2}}) {
+    if (sanitized && (ranks % 2 != 0 || workers != 2)) continue;
     weft::options how;
     how.ranks = ranks;
     how.workers = workers;
@@ -161,7 +169,9 @@ TEST(octree_program, has_the_same_hash_in_any_number_of_processes) {
   };
   for (const char* exchange : {"ranks", "parcels"}) {
     for (const int processes : {2, 3, 4})
-      for (const int workers : {1, 2}) in_processes(exchange, processes, workers);
+      for (const int workers : {1, 2})
+        if (!sanitized || (processes == 2 && workers == 2))
+          in_processes(exchange, processes, workers);
   }
 }
 
