@@ -1,5 +1,5 @@
-// Every limit of the runtime has a name, and the name is here. An error that reports a limit prints
-// its value from this file.
+// Limits that users meet, or that several modules obey. An error that reports one prints its value from this file. A limit
+// of one structure has its name beside that structure.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -29,6 +29,8 @@ inline constexpr std::size_t program_stack_bytes_max = std::size_t{64} << 20;
 
 // How often the end of a rank goes on after one of its handlers of atexit() has called exit().
 inline constexpr int finisher_attempts_max = 64;
+// Of descriptors of this number and above it is not known whose they are, nor whether they are of files.
+inline constexpr int descriptors_known_max = 1 << 16;
 // Static TLS that a process with copies of a program gets beyond what the copies need.
 inline constexpr std::size_t static_tls_spare_bytes = 16 * 1024;
 
@@ -75,6 +77,9 @@ inline constexpr std::size_t looks_max = 16;
 inline constexpr std::size_t rings_polled_max = 8;
 inline constexpr int records_delivered_max = 64;
 
+// Exceptions of futures that were dropped unasked, of a process, that are told by a line each.
+inline constexpr int dropped_failures_told_max = 16;
+
 // Ranks that a deadlock report lists before it only counts the rest.
 inline constexpr std::size_t ranks_listed_max = 64;
 
@@ -88,6 +93,10 @@ inline constexpr std::size_t rank_ranges_shown_max = 12;
 // In a checked job: different findings that are told; contiguous pieces of one layout that are compared.
 inline constexpr std::size_t findings_max = 100;
 inline constexpr std::size_t checked_pieces_max = 1 << 16;
+// In a checked job: how long a wait is held that need not be, and how many sends of a rank are let go before none is held
+// any more.
+inline constexpr std::uint64_t held_wait_ns_max = 1'000'000'000;
+inline constexpr int held_sends_let_go_max = 8;
 // How often the datatype of messages between two ranks with one tag may change before a checked job
 // compares no more of them.
 inline constexpr std::size_t noted_datatypes_max = 1 << 16;
@@ -156,6 +165,8 @@ inline constexpr std::size_t ofi_receive_buffers_max = 1024;
 // How often an endpoint looks after silent peers, and at how many at a time; after how many looks in a row in which the
 // provider takes nothing weft itself looks whether the peer is there.
 inline constexpr std::int64_t ofi_watch_ns = 200'000'000;
+// By so much the limit of descriptors is raised when the program has taken all.
+inline constexpr std::uint64_t ofi_descriptors_added = 64;
 inline constexpr std::size_t ofi_watched_max = 64;
 inline constexpr int ofi_refusals_max = 2;
 // The longest of the first waits, after which libfabric has its descriptors.
@@ -169,6 +180,12 @@ inline constexpr int ofi_empty_polls_min = 64;
 inline constexpr std::uint8_t ofi_silent_looks = 4;
 inline constexpr int ofi_repeats_unanswered_max = 5;
 inline constexpr int ofi_connects_unanswered_max = 3;
+// So many notes follow the last of several sealed messages, so that one that was changed or held back is missed. A peer
+// that says it has not received what was sent so many looks (10 s) before is cut off.
+inline constexpr std::uint8_t ofi_following_notes = 2;
+inline constexpr std::uint16_t ofi_unconfirmed_looks_max = 50;
+// A note may be older than what lies in its sender's sockets. One that comes so much later, and says the same, is not.
+inline constexpr std::uint64_t ofi_stale_note_ns = 1'000'000'000;
 
 // How often a sleeper polls that has no descriptor to sleep on.
 inline constexpr std::int64_t ofi_blind_sleep_ns = 1'000'000;
@@ -248,5 +265,14 @@ inline constexpr int lock_attempts_max = 32;
 inline constexpr std::size_t trace_events_max = std::size_t{1} << 20;
 // The same, of those that --breakdown keeps beside the accounts.
 inline constexpr std::size_t breakdown_events_max = std::size_t{1} << 17;
+
+// Keys of thread-specific values that a rank of a process of several may have, as many as the C library allows a process.
+inline constexpr std::uint32_t own_keys_max = 1024;
+// Ranks of a process that get a process number of their own; the others have that of the process.
+inline constexpr int own_process_numbers_max = 1000;
+// Of --call-paths: how many calls of the program lead to one of weft at most, counted from there; what lies beyond is left
+// out. And how many such calls, each with the way that leads to it, a process keeps; paths beyond begin nowhere.
+inline constexpr int call_path_calls_max = 32;
+inline constexpr int call_path_nodes_max = 1 << 14;
 
 }  // namespace weft

@@ -116,10 +116,12 @@ resolved_options resolve_options(int& argc, char** argv) {
     if (row == nullptr)
       throw error(formatted("unknown option {}{}; weft-info lists all settings", option,
                             suggestion_for(name, "--weft-")));
-    std::string_view text = "on";
+    std::string_view text;
     if (equals != word.npos) {
       text = word.substr(equals + 1);
-    } else if (!row->is_switch()) {
+    } else if (row->may_stand_alone()) {
+      text = row->words.front();
+    } else {
       if (position + 1 == argc)
         throw error(formatted("{} needs a value; give {}", option, row->allowed));
       text = argv[++position];

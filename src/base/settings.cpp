@@ -109,8 +109,11 @@ setting size_row(std::string_view name, std::size_t options::*field, std::size_t
               [=](options& values, std::string_view text) {
                 static constexpr unit units[] = {{'K', 1 << 10}, {'M', 1 << 20}, {'G', 1 << 30}};
                 const auto bytes = parse_with_unit(text, units);
-                if (!bytes || *bytes != static_cast<double>(static_cast<std::uint64_t>(*bytes)) ||
-                    *bytes < static_cast<double>(smallest) || *bytes > static_cast<double>(largest))
+                // The range first, so that NaN fails as well: no other number may become an integer.
+                if (!bytes ||
+                    !(*bytes >= static_cast<double>(smallest) &&
+                      *bytes <= static_cast<double>(largest)) ||
+                    *bytes != static_cast<double>(static_cast<std::uint64_t>(*bytes)))
                   return false;
                 values.*field = static_cast<std::size_t>(*bytes);
                 return true;
@@ -151,7 +154,8 @@ setting switch_row(std::string_view name, bool options::*field, std::string_view
                 if (state) values.*field = *state;
                 return state.has_value();
               },
-          .text = [=](const options& values) { return std::string(values.*field ? "on" : "off"); }};
+          .text = [=](const options& values) { return std::string(values.*field ? "on" : "off"); },
+          .words = {"on", "off"}};
 }
 
 setting choice_row(std::string_view name, std::string options::*field,
@@ -286,6 +290,26 @@ setting transport_row() {
   return row;
 }
 
+// Without a value: all that there is.
+setting secure_row() {
+  setting row = choice_row(
+      "secure", &options::secure, {"auto", "off", "authenticate", "encrypt"},
+      "whether messages over a network are proof against its other users; alone: encrypt; auto: "
+      "authenticate where a network does not keep them out");
+  row.words = {"encrypt", "authenticate", "off", "auto"};
+  return row;
+}
+
+// Without a value: on.
+setting moving_row() {
+  setting row = choice_row(
+      "moving", &options::moving, {"off", "on", "always"},
+      "where there are more ranks than cores: have more workers than threads, and let a thread that is idle take workers "
+      "of a busy one; always: workers change their threads at every wait, to test a program");
+  row.words = {"on", "always", "off"};
+  return row;
+}
+
 // A parcelport, which a "_i" makes one that sends every parcel at once; and after a colon what that kind takes.
 bool is_name_of_parcelport(std::string_view name) {
   std::string_view kind = name.substr(0, name.find(':'));
@@ -364,6 +388,9 @@ std::vector<setting> make_settings() {
   rows.push_back(
       text_row("breakdown-file", "FILE", &options::breakdown_file, "the name of a file",
                "the page that --breakdown writes; its data stand beside it (.json, .record)"));
+  rows.push_back(switch_row(
+      "call-paths", &options::call_paths,
+      "places of --breakdown and of FILE.events are paths: who called whom, up to main; slower"));
   rows.push_back(switch_row("stats", &options::stats, "print statistics per rank at the end"));
   rows.push_back(
       switch_row("check", &options::check,
@@ -381,6 +408,7 @@ std::vector<setting> make_settings() {
                             {"USR1", "USR2", "HUP", "QUIT", "none"},
                             "signal that prints what each rank does"));
   rows.push_back(switch_row("pin", &options::pin, "bind each worker to a core"));
+  rows.push_back(moving_row());
   rows.push_back(count_row("spin-us", &options::spin_us, 0, spin_us_max, {{"auto", spin_us_auto}},
                            "how long a worker without work looks before it sleeps, in "
                            "microseconds; auto: as long as it has paid lately"));
@@ -408,6 +436,7 @@ std::vector<setting> make_settings() {
                           "that the first one names",
                           "command that reaches another host"));
   rows.push_back(transport_row());
+  rows.push_back(secure_row());
   rows.push_back(parcelport_row());
   rows.push_back(plugins_row());
   rows.push_back(switch_row("progress", &options::progress,
@@ -420,6 +449,10 @@ std::vector<setting> make_settings() {
 }
 
 }  // namespace
+
+bool setting::takes_from_next(std::string_view word) const noexcept {
+  return std::ranges::find(words, word) != words.end();
+}
 
 std::string setting::environment_name() const {
   std::string result(setting_variable_prefix);

@@ -22,8 +22,12 @@ struct setting {
   // Returns false and changes nothing when `text` is not an allowed value.
   std::function<bool(options&, std::string_view text)> assign;
   std::function<std::string(const options&)> text;  // The value as assign() takes it.
+  // Of a setting that may stand without a value: what it means then, and further values that weftrun takes from the word
+  // behind it.
+  std::vector<std::string_view> words = {};
 
-  bool is_switch() const noexcept { return value_name.empty(); }
+  bool may_stand_alone() const noexcept { return !words.empty(); }
+  bool takes_from_next(std::string_view word) const noexcept;
   // Whether the value is one of a few words, which `allowed` lists.
   bool is_choice() const noexcept { return value_name == "WORD"; }
   std::string environment_name() const;

@@ -84,7 +84,7 @@ thread_standing standing_in(const std::filesystem::path& thread) {
   const std::uint64_t switches = switches_of(thread);
   if (switches == 0) return {};  // Of a thread that has begun there is one at least.
   const system_call call(thread);
-  return {switches, call.is_endless(futex_calls), call.is_endless(polling_calls)};
+  return {switches, call.is_endless(futex_calls), call.is_endless(polling_calls), call.number >= 0};
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ struct thread_standing {
   bool awaits_memory = false;
   // It sleeps without a time limit until a descriptor is ready (poll, epoll).
   bool awaits_descriptor = false;
+  bool is_in_call = false;  // Of the kernel, and does not run there.
 
   // Whether it has slept like this all the time since the earlier look `before`.
   [[nodiscard]] bool has_slept_since(const thread_standing& before) const noexcept {

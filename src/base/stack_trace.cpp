@@ -373,6 +373,37 @@ struct symbol_table::contents {
            found.dli_fname != nullptr && std::strcmp(found.dli_fname, own) == 0;
   }
 
+  // A variable of a function has a number behind its name.
+  static std::string named_variable(const char* name, std::uintptr_t offset) {
+    std::string text = demangled(name);
+    if (const std::size_t at = text.rfind('.');
+        at != text.npos && text.find_first_not_of("0123456789", at + 1) == text.npos)
+      text.resize(at);
+    return offset == 0 ? text : formatted("{}+{}", text, offset);
+  }
+
+  std::string find_variable(std::uintptr_t address) const {
+    Dl_info exported{};
+#if defined(WEFT_HAS_LIBDW)
+    if (Dwfl_Module* const module =
+            files == nullptr ? nullptr : libdw().dwfl_addrmodule(files, address)) {
+      GElf_Off offset = 0;
+      GElf_Sym symbol{};
+      const char* const name = libdw().dwfl_module_addrinfo(module, address, &offset, &symbol,
+                                                            nullptr, nullptr, nullptr);
+      if (name == nullptr || GELF_ST_TYPE(symbol.st_info) != STT_OBJECT ||
+          offset >= std::max<GElf_Xword>(symbol.st_size, 1))
+        return {};
+      return named_variable(name, offset);
+    }
+#endif
+    if (::dladdr(reinterpret_cast<const void*>(address), &exported) == 0 ||
+        exported.dli_sname == nullptr)
+      return {};
+    return named_variable(exported.dli_sname,
+                          address - reinterpret_cast<std::uintptr_t>(exported.dli_saddr));
+  }
+
   std::vector<std::string> find(std::uintptr_t address) const {
     std::vector<std::string> calls;
     if (is_runtime(address)) return calls;
@@ -431,6 +462,10 @@ symbol_table::~symbol_table() = default;
 
 std::uintptr_t symbol_table::place_of(std::uintptr_t address) const {
   return contents_->in_first_copy(address);
+}
+
+std::string symbol_table::variable_at(std::uintptr_t address) const {
+  return contents_->find_variable(place_of(address));
 }
 
 const std::vector<std::string>& symbol_table::calls_at(std::uintptr_t address) {

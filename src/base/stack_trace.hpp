@@ -35,6 +35,9 @@ class symbol_table {
   // weft and inside the standard library are left out.
   const std::vector<std::string>& calls_at(std::uintptr_t address);
 
+  // The variable that lies there, "count" or "count+8"; empty where no symbol says.
+  [[nodiscard]] std::string variable_at(std::uintptr_t address) const;
+
   // Stands for what lies `offset` behind where that file begins in memory; a table of files only.
   [[nodiscard]] static std::uintptr_t place_in(std::size_t file, std::uint64_t offset) noexcept;
 

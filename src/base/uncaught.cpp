@@ -11,6 +11,7 @@
 #include <typeinfo>
 
 #include "base/stack_trace.hpp"
+#include "weft/error.hpp"
 
 #if defined(__x86_64__) || defined(__aarch64__)
 #define WEFT_WATCHES_EXCEPTIONS 1
@@ -155,6 +156,8 @@ void call_watched(const exception_watch& watch) {
 #endif
 
 std::string text_of(const std::exception& e) {
+  if (const auto* const more = dynamic_cast<const explained_exception*>(&e); more != nullptr)
+    return more->explanation();
   const char* const what = e.what();
   std::string text = what == nullptr ? "" : what;
   text.erase(text.find_last_not_of('\n') + 1);
