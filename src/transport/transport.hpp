@@ -63,6 +63,13 @@ class arrivals {
   ~arrivals() = default;
 };
 
+// What is done so that nobody but its two endpoints makes, changes or reads a message.
+enum class protection : std::uint8_t {
+  none,          // Nothing here: who may reach what is the network's own affair.
+  authenticate,  // What others have made, changed, repeated or held back is not taken.
+  encrypt,       // Nor can others read it.
+};
+
 struct transport_traits {
   std::string_view name;          // "shm", "ofi", "mpi", "sim".
   std::string_view detail;        // For people: the provider, the fabric.
@@ -79,7 +86,8 @@ struct transport_traits {
   // A registration opens memory to anybody who has its key, so one that gives peers access must not last longer than
   // needed. False: the key is only a name.
   bool registration_opens = false;
-  bool has_launcher = false;  // It numbers the processes that its own mpirun started.
+  protection protects = protection::none;  // The same in all endpoints of a job.
+  bool has_launcher = false;               // It numbers the processes that its own mpirun started.
   // A sleeper polls at least this often, or the death of a peer goes unnoticed. -1: it need not.
   std::int64_t sleep_ns_max = -1;
 };

@@ -15,6 +15,7 @@
 #include "base/limits.hpp"
 
 #include <mpi.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -174,7 +175,7 @@ class mpi_transport final : public transport {
   }
 
   ~mpi_transport() override {
-    while (!shut_down()) ::usleep(1000);
+    while (!shut_down()) ::poll(nullptr, 0, 1);
     const turn mine;
     small_.abandon();
     large_.abandon();

@@ -26,7 +26,7 @@ struct mpi_messages {
   bool (*open)(place& made) noexcept;
   // Nothing may be under way in it, or it would meet what is sent in the next one.
   void (*close)(place& of) noexcept;
-  // False: it failed. The bytes stay until it is complete.
+  // Of no more than an int counts. False: it failed. The bytes stay until it is complete.
   bool (*send)(const place& in, const std::byte* bytes, std::size_t size, int to, int tag,
                request& under_way) noexcept;
   bool (*receive)(const place& in, std::byte* bytes, std::size_t size, int from, int tag,

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "transport/sealed/sealed.hpp"
+
 namespace weft {
 
 // Where a process runs, as far as other processes need to know. Numbers are those of the kernel's
@@ -15,7 +17,7 @@ struct process_place {
   std::uint64_t host = 0;
   std::uint64_t network = 0;
   std::uint64_t processes = 0;  // Of the namespace that `process` belongs to.
-  std::uint64_t start = 0;      // When the process began, to know it from a later one.
+  std::uint64_t start = 0;  // When the process began, to know it from a later one; 0: not known.
   std::int32_t process = 0;
 
   bool operator==(const process_place&) const = default;
@@ -23,16 +25,14 @@ struct process_place {
 
 [[nodiscard]] process_place this_process();
 
-// Whether a process of this host, in the same process namespace as the caller, has ended. Takes
-// some microseconds. A process that nobody has waited for yet has ended as well.
-[[nodiscard]] bool has_ended(const process_place& process) noexcept;
-
 struct ofi_address {
   std::string provider;
   std::uint32_t format = 0;
   bool is_host_local = false;
   process_place place;
-  std::uint64_t key = 0;         // Every message to this endpoint begins with it.
+  // Every message to this endpoint begins with it, unless messages are sealed.
+  std::uint64_t key = 0;
+  public_key sealing{};          // For the seals of messages; zeros where there are none.
   std::vector<std::byte> bytes;  // libfabric's own address.
 
   [[nodiscard]] std::vector<std::byte> packed() const;

@@ -23,8 +23,6 @@ namespace weft {
 
 namespace {
 
-constexpr std::size_t head_bytes = sizeof(ofi_envelope) + sizeof(wire_header);
-
 bool is_epoll_set(int descriptor) {
   std::array<char, 64> target = {};
   const std::string link = formatted("/proc/self/fd/{}", descriptor);
@@ -44,7 +42,15 @@ ofi_transport::file_descriptor::~file_descriptor() {
 
 ofi_transport::ofi_transport(const ofi_options& options) : info_(choose_fabric(options)) {
   place_ = this_process();
-  key_ = keys_.next();
+  const protection protects = options.protects.value_or(
+      isolates_users(*info_) ? protection::none : protection::authenticate);
+  if (protects == protection::none) {
+    key_ = keys_.next();
+  } else {
+    keys_for_seals_.emplace();
+    envelope_bytes_ = sizeof(ofi_sealed_envelope);
+    head_bytes_ = envelope_bytes_ + sizeof(wire_header);
+  }
   open_fabric();
   const bool is_local = (info_->domain_attr->mr_mode & FI_MR_LOCAL) != 0;
   fid_domain* const registering = is_local ? domain_.get() : nullptr;
@@ -60,18 +66,20 @@ ofi_transport::ofi_transport(const ofi_options& options) : info_(choose_fabric(o
   if (!is_tcp(*info_)) inject_bytes_ = std::min(info_->tx_attr->inject_size, ofi_packet_bytes);
 
   // What others could guess opens nothing: data go as messages then, which carry the endpoint's key.
-  const bool has_rma = (info_->caps & FI_RMA) != 0 && keys_are_ours();
+  completes_at_peer_ = (info_->caps & FI_RMA) != 0;
+  const bool has_rma = completes_at_peer_ && keys_are_ours() && !is_sealed();
   detail_ = formatted("{} on {}", provider_name(*info_), domain_name(*info_));
   traits_ = {.name = "ofi",
              .detail = detail_,
-             .message_bytes_max = longest - head_bytes,
-             .inject_bytes_max = std::min(ofi_packet_bytes, longest) - head_bytes,
+             .message_bytes_max = longest - head_bytes_,
+             .inject_bytes_max = std::min(ofi_packet_bytes, longest) - head_bytes_,
              .can_put = has_rma,
              .can_get = has_rma,
              .can_tell_put = has_rma && info_->domain_attr->cq_data_size >= sizeof(std::uint64_t),
              .needs_registration = is_local,
              .registers_accelerators = has_rma && (info_->caps & FI_HMEM) != 0,
              .registration_opens = has_rma,
+             .protects = protects,
              .sleep_ns_max = has_descriptor_ ? ofi_watch_ns : ofi_blind_sleep_ns};
   watch_ticks_ = static_cast<std::uint64_t>(static_cast<double>(ofi_watch_ns) / ns_per_tick());
   post_receives();
@@ -198,6 +206,7 @@ std::vector<std::byte> ofi_transport::address() const {
   mine.is_host_local = is_host_local(*info_);
   mine.place = place_;
   mine.key = key_;
+  if (is_sealed()) mine.sealing = keys_for_seals_->told();
   std::size_t size = 0;
   const int result = fi_getname(&endpoint_->fid, nullptr, &size);
   if (result != -FI_ETOOSMALL) check_fabric(result, "fi_getname", info_.get());

@@ -5,6 +5,11 @@
 // reconnects silently would lose messages unnoticed. Messages shorter than envelope and header are notes between
 // transports.
 //
+// Where the provider does not keep other users out, messages are sealed instead (transport/sealed): the envelope has a code
+// that only the two endpoints can make, of a message with this number, and no key. All that is sent is copied into
+// packets then, which nobody changes between the making of the code and the sending. There is no access to remote
+// memory: nothing would seal it.
+//
 // libfabric does not check who accesses a region: anybody who knows its key may. So keys are random words, and where
 // the provider makes keys itself no memory is opened at all (docs/transports.md).
 //
@@ -81,11 +86,12 @@ class ofi_transport final : public transport {
   struct peer_state {
     fi_addr_t address = FI_ADDR_NOTAVAIL;
     std::uint64_t key = 0;
-    std::uint32_t sent = 0;      // Messages to it, modulo 2^32.
-    std::uint32_t received = 0;  // Messages from it, modulo 2^32.
-    bool is_known = false;       // Something was sent to or came from it: watch() watches it.
-    bool has_failed = false;     // Nothing is sent to it any more.
-    bool is_told = false;        // arrivals::peer_failed() was called: nothing is taken any more.
+    std::unique_ptr<sealed_channel> channel;  // Made when it is first met.
+    std::uint64_t sent = 0;                   // Messages to it.
+    std::uint64_t received = 0;               // Messages from it.
+    bool is_known = false;    // Something was sent to or came from it: watch() watches it.
+    bool has_failed = false;  // Nothing is sent to it any more.
+    bool is_told = false;     // arrivals::peer_failed() was called: nothing is taken any more.
     bool has_left = false;
     bool was_reached = false;  // A probe was answered.
     // Since the last look of watch():
@@ -94,6 +100,13 @@ class ofi_transport final : public transport {
     bool was_refused = false;   // The provider refused a message to it.
     std::uint8_t refusals = 0;  // The number of looks in a row with was_refused.
     std::uint8_t silent_looks = 0;
+    std::uint8_t notes_due = 0;  // Of those that follow a sealed message.
+    // Of sealed messages: how many it has said that it has received; how many had been sent to it at a look, and the
+    // number of looks since then; since when its notes have said too little.
+    std::uint64_t confirmed = 0;
+    std::uint64_t marked = 0;
+    std::uint64_t stale_since_ns = 0;
+    std::uint16_t looks_since_mark = 0;
     file_descriptor probe;  // A connection attempt, to see whether somebody listens.
   };
 
@@ -131,13 +144,29 @@ class ofi_transport final : public transport {
   status remote(bool is_put, std::uint32_t peer, std::byte* local, std::size_t size,
                 const memory_region* region, const remote_key& key, std::uint64_t offset,
                 void* context, const std::uint64_t* told = nullptr) noexcept;
+  [[nodiscard]] bool is_sealed() const noexcept { return keys_for_seals_.has_value(); }
+  // Of one that is not sealed, before the rest of the message or after it.
   void note_envelope(std::byte* to, std::uint32_t peer) const noexcept;
+  // Once the `size` bytes of the message that it is in front of are written: nothing of it may change any more. False
+  // when it cannot be sealed; the peer has failed then.
+  [[nodiscard]] bool close_envelope(std::byte* to, std::size_t size, std::uint32_t peer) noexcept {
+    if (is_sealed()) return seal(to, size, peer);
+    note_envelope(to, peer);
+    return true;
+  }
+  [[nodiscard]] bool seal(std::byte* to, std::size_t size, std::uint32_t peer) noexcept;
+  // Null when there is none to that one, as to this endpoint itself.
+  [[nodiscard]] sealed_channel* channel_with(std::uint32_t peer) noexcept {
+    sealed_channel* const known = peers_[peer].channel.get();
+    return known != nullptr ? known : make_channel(peer);
+  }
+  [[nodiscard]] sealed_channel* make_channel(std::uint32_t peer) noexcept;
   void know(peer_state& peer) noexcept;
 
   // Receiving.
   int complete(const fi_cq_data_entry& entry, arrivals& to) noexcept;
   int complete_failed(arrivals& to) noexcept;
-  int receive(std::span<const std::byte> bytes, arrivals& to) noexcept;
+  int receive(std::span<std::byte> bytes, arrivals& to) noexcept;
   int receive_from_self(arrivals& to, int budget) noexcept;
   int receive_other(const ofi_arrival& arrived, std::span<const std::byte> bytes,
                     arrivals& to) noexcept;
@@ -163,7 +192,10 @@ class ofi_transport final : public transport {
   void fail_operations_to(std::uint32_t peer, arrivals& to) noexcept;
   void watch() noexcept;
   void watch(std::uint32_t peer) noexcept;
+  void follow_up(std::uint32_t peer) noexcept;
+  void take_note(std::uint32_t peer, std::span<const std::byte> note) noexcept;
   void probe(std::uint32_t peer) noexcept;
+  void keep_room_for_descriptors() noexcept;
   void look_for_strangers() noexcept;
   void make_more_buffers() noexcept;
 
@@ -188,6 +220,10 @@ class ofi_transport final : public transport {
   random_keys keys_;              // For memory regions, and for this endpoint.
   process_place place_;
   std::uint64_t key_ = 0;
+  std::optional<key_pair> keys_for_seals_;  // Absent: messages are not sealed.
+  std::size_t envelope_bytes_ = sizeof(ofi_envelope);
+  std::size_t head_bytes_ = envelope_bytes_ + sizeof(wire_header);
+  bool completes_at_peer_ = false;  // The provider can tell when a message has arrived.
   std::uint32_t self_ = 0;
   std::vector<peer_state> peers_;
   std::vector<ofi_address> peer_addresses_;  // For watch().

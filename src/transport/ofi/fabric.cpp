@@ -200,6 +200,14 @@ bool is_tcp(const fi_info& info) {
   return name.starts_with("tcp") || name.starts_with("net") || name.starts_with("sockets");
 }
 
+bool isolates_users(const fi_info& info) {
+  const std::string_view name = provider_name(info);
+  const std::string_view first = name.substr(0, name.find(';'));
+  constexpr std::array<std::string_view, 7> isolating = {"cxi",  "efa", "verbs", "psm3",
+                                                         "psm2", "opx", "shm"};
+  return std::ranges::find(isolating, first) != isolating.end();
+}
+
 bool has_own_tcp(const fi_info& info) {
   return provider_name(info) == "net" || provider_name(info) == "tcp";
 }
@@ -235,7 +243,8 @@ std::vector<ofi_provider> ofi_providers() {
                      .reaches_other_hosts = !is_host_local(*each.info),
                      .chosen_unless_forced = each.rank[1] < preference.size(),
                      .has_rma = each.has.rma,
-                     .has_hmem = each.has.hmem};
+                     .has_hmem = each.has.hmem,
+                     .isolates_users = isolates_users(*each.info)};
     const bool listed = std::ranges::any_of(providers, [&](const ofi_provider& other) {
       return other.name == row.name && other.domain == row.domain;
     });

@@ -54,6 +54,10 @@ void check_fabric(long result, const char* what, const fi_info* info = nullptr);
 // Data go through the kernel's TCP: by libfabric's own providers for it, whatever their name.
 [[nodiscard]] bool is_tcp(const fi_info& info);
 
+// Only processes that the network's own administration puts together reach each other: other users neither send to an
+// endpoint nor see what goes there. What is not known to be so is not.
+[[nodiscard]] bool isolates_users(const fi_info& info);
+
 // TCP without a layer above it: "net" of libfabric 1.17, "tcp" of later ones.
 [[nodiscard]] bool has_own_tcp(const fi_info& info);
 

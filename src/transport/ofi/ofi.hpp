@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,9 @@ struct ofi_options {
   // All processes are on this host: addresses that others cannot reach are preferred, and nobody but this
   // host's users finds the port.
   bool stays_on_host = false;
+  // Absent: messages are authenticated where the provider lets other users of the network in, and left alone where it
+  // does not.
+  std::optional<protection> protects = {};
 };
 
 // "", "PROVIDER" or "PROVIDER@DOMAIN".
@@ -38,6 +42,7 @@ struct ofi_provider {
   bool chosen_unless_forced = false;  // False for those that work but that weft never prefers.
   bool has_rma = false;
   bool has_hmem = false;  // Moves data of accelerators itself.
+  bool isolates_users = false;
 };
 [[nodiscard]] std::vector<ofi_provider> ofi_providers();
 

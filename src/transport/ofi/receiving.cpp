@@ -31,7 +31,8 @@ int ofi_transport::poll(arrivals& to, int budget) noexcept {
     told += tell_failures(to, found > 0);
   if (!unposted_.empty()) [[unlikely]]
     post_refused();
-  if (told == 0 && ticks() - watched_at_ > watch_ticks_) [[unlikely]]
+  // Only when the provider has looked at its sockets and found nothing: notes say what has been received.
+  if (told == 0 && found == -FI_EAGAIN && ticks() - watched_at_ > watch_ticks_) [[unlikely]]
     watch();
   return told;
 }
@@ -39,7 +40,9 @@ int ofi_transport::poll(arrivals& to, int budget) noexcept {
 // Returns how many things it told.
 int ofi_transport::complete(const fi_cq_data_entry& entry, arrivals& to) noexcept {
   if ((entry.flags & FI_REMOTE_CQ_DATA) != 0) [[unlikely]] {  // Uses none of the buffers.
-    // Anybody may say it, with a write of nothing: a word of who does not know the key names nothing.
+    // Anybody may say it, with a write of nothing: a word of who does not know the key names nothing. Nobody who seals
+    // messages writes.
+    if (is_sealed()) return 0;
     to.written(entry.data ^ key_);
     return 1;
   }
@@ -119,17 +122,22 @@ int ofi_transport::refuse(std::uint32_t peer, ofi_verdict why, arrivals& to) noe
   return 1;
 }
 
-int ofi_transport::receive(std::span<const std::byte> bytes, arrivals& to) noexcept {
-  const ofi_arrival arrived =
-      judge(bytes, key_, peers_.size(),
-            [this](std::uint32_t sender) noexcept { return peers_[sender].received; });
+int ofi_transport::receive(std::span<std::byte> bytes, arrivals& to) noexcept {
+  const auto received = [this](std::uint32_t sender) noexcept { return peers_[sender].received; };
+  const auto opens = [this](std::uint32_t sender, std::uint64_t number,
+                            std::span<std::byte> message, const std::byte* code) noexcept {
+    sealed_channel* const channel = channel_with(sender);
+    return channel != nullptr && channel->open(number, message, code);
+  };
+  const ofi_arrival arrived = is_sealed() ? judge_sealed(bytes, peers_.size(), received, opens)
+                                          : judge(bytes, key_, peers_.size(), received);
   if (arrived.verdict != ofi_verdict::message) [[unlikely]]
     return receive_other(arrived, bytes, to);
   peer_state& from = peers_[arrived.sender];
   if (from.is_told || from.has_left) [[unlikely]]
     return 0;
   count(from);
-  bytes = bytes.subspan(sizeof(ofi_envelope));
+  bytes = bytes.subspan(envelope_bytes_);
   wire_header header;
   std::memcpy(&header, bytes.data(), sizeof header);
   to.delivered(arrived.sender, header, bytes.subspan(sizeof header));
@@ -143,19 +151,40 @@ int ofi_transport::receive(std::span<const std::byte> bytes, arrivals& to) noexc
   const ofi_verdict verdict = arrived.verdict;
   if (verdict == ofi_verdict::no_envelope || verdict == ofi_verdict::unknown_sender)
     return refuse(self_, verdict, to);
-  if (verdict == ofi_verdict::foreign) return refuse(arrived.sender, verdict, to);
+  if (verdict == ofi_verdict::foreign || verdict == ofi_verdict::forged)
+    return refuse(arrived.sender, verdict, to);
   peer_state& from = peers_[arrived.sender];
   if (from.is_told || from.has_left) return 0;
   if (verdict == ofi_verdict::repeated) return refuse(arrived.sender, verdict, to);
   if (verdict == ofi_verdict::gap) {
-    fail(arrived.sender,
-         formatted("{} messages of it were lost when a connection broke", arrived.ahead));
+    fail(arrived.sender, formatted("{} of its messages {}", arrived.ahead,
+                                   is_sealed() ? "changed, held back or lost on the way"
+                                               : "lost when a connection broke"));
     return 0;
   }
   count(from);
   if (verdict == ofi_verdict::no_header) return refuse(arrived.sender, verdict, to);
-  from.has_left = bytes[sizeof(ofi_envelope)] == static_cast<std::byte>(note::farewell);
+  take_note(arrived.sender, bytes.subspan(envelope_bytes_));
   return 0;
+}
+
+void ofi_transport::take_note(std::uint32_t peer, std::span<const std::byte> what) noexcept {
+  peer_state& from = peers_[peer];
+  from.has_left = what[0] == static_cast<std::byte>(note::farewell);
+  if (!is_sealed()) return;
+  const std::uint64_t before = from.confirmed;
+  std::memcpy(&from.confirmed, what.data() + ofi_note_bytes, sizeof from.confirmed);
+  if (from.has_left || from.confirmed >= from.marked ||
+      from.looks_since_mark < ofi_unconfirmed_looks_max) {
+    from.stale_since_ns = 0;
+    return;
+  }
+  // The peer may have computed for long, and half of a message may have come: it goes on, and its next note says so.
+  const std::uint64_t now = now_ns();
+  if (from.stale_since_ns == 0 || from.confirmed != before)
+    from.stale_since_ns = now;
+  else if (now - from.stale_since_ns >= ofi_stale_note_ns)
+    fail(peer, formatted("{} messages to it held back on the way", from.marked - from.confirmed));
 }
 
 }  // namespace weft

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <exception>
 
 #include "base/assert.hpp"
 #include "base/format.hpp"
@@ -14,7 +15,6 @@ namespace weft {
 
 namespace {
 
-constexpr std::size_t head_bytes = sizeof(ofi_envelope) + sizeof(wire_header);
 constexpr std::size_t segments_max = 8;
 
 std::byte* copy_parts(std::byte* to, wire_parts parts) noexcept {
@@ -29,8 +29,37 @@ std::byte* copy_parts(std::byte* to, wire_parts parts) noexcept {
 }  // namespace
 
 void ofi_transport::note_envelope(std::byte* to, std::uint32_t peer) const noexcept {
-  const ofi_envelope envelope{peers_[peer].key, self_, peers_[peer].sent};
+  const ofi_envelope envelope{peers_[peer].key, self_,
+                              static_cast<std::uint32_t>(peers_[peer].sent)};
   std::memcpy(to, &envelope, sizeof envelope);
+}
+
+// A message that the provider does not take is sealed again, or another one in its place with the same number: only what
+// leaves the process counts.
+bool ofi_transport::seal(std::byte* to, std::size_t size, std::uint32_t peer) noexcept {
+  sealed_channel* const channel = channel_with(peer);
+  if (channel == nullptr) return false;
+  const std::uint64_t number = peers_[peer].sent;
+  ofi_sealed_envelope envelope{self_, static_cast<std::uint32_t>(number), {}};
+  const std::span<std::byte> message(to + sizeof envelope, size - sizeof envelope);
+  if (!channel->seal(number, message, envelope.code.data())) {
+    fail(peer, "libcrypto cannot seal a message to it");
+    return false;
+  }
+  std::memcpy(to, &envelope, sizeof envelope);
+  return true;
+}
+
+[[gnu::noinline]] sealed_channel* ofi_transport::make_channel(std::uint32_t peer) noexcept {
+  peer_state& with = peers_[peer];
+  if (peer == self_ || !reaches(peer)) return nullptr;
+  try {
+    with.channel =
+        keys_for_seals_->channel_with(peer_addresses_[peer].sealing, self_, peer, traits_.protects);
+  } catch (const std::exception& refusal) {
+    fail(peer, refusal.what());
+  }
+  return with.channel.get();
 }
 
 void ofi_transport::know(peer_state& peer) noexcept {
@@ -45,7 +74,7 @@ status ofi_transport::send(std::uint32_t peer, const wire_header& header, wire_p
   const peer_state& to = peers_[peer];
   if (to.has_failed || to.has_left) [[unlikely]]
     return status::failed;
-  std::size_t size = head_bytes;
+  std::size_t size = head_bytes_;
   for (const auto part : parts) size += part.size();
   WEFT_ASSERT(size <= large_packets_->packet_bytes());
   if (peer == self_) [[unlikely]]
@@ -53,9 +82,9 @@ status ofi_transport::send(std::uint32_t peer, const wire_header& header, wire_p
   if (size <= inject_bytes_) return inject(peer, header, parts, size);
   if (size <= ofi_packet_bytes) [[likely]]
     return send_packet(*packets_, peer, header, parts);
-  // Where memory must be registered the caller's is not, so that it is copied as well.
+  // Where memory must be registered the caller's is not, so that it is copied as well; and what is sealed is.
   const bool fits = parts.size() < std::min(info_->tx_attr->iov_limit, segments_max);
-  if (context != nullptr && fits && !traits_.needs_registration)
+  if (context != nullptr && fits && !traits_.needs_registration && !is_sealed())
     return send_gathered(peer, header, parts, context);
   return send_packet(*large_packets_, peer, header, parts);
 }
@@ -67,6 +96,7 @@ status ofi_transport::sent(std::uint32_t peer, long result) noexcept {
   if (result == 0) [[likely]] {
     ++to.sent;
     to.was_sent_to = true;
+    to.notes_due = ofi_following_notes;
     return status::done;
   }
   if (result == -FI_EAGAIN) {
@@ -83,9 +113,9 @@ status ofi_transport::sent(std::uint32_t peer, long result) noexcept {
 status ofi_transport::inject(std::uint32_t peer, const wire_header& header, wire_parts parts,
                              std::size_t size) noexcept {
   alignas(16) std::array<std::byte, ofi_packet_bytes> message;
-  note_envelope(message.data(), peer);
-  std::memcpy(message.data() + sizeof(ofi_envelope), &header, sizeof header);
-  copy_parts(message.data() + head_bytes, parts);
+  std::memcpy(message.data() + envelope_bytes_, &header, sizeof header);
+  copy_parts(message.data() + head_bytes_, parts);
+  if (!close_envelope(message.data(), size, peer)) return status::failed;
   return sent(peer, fi_inject(endpoint_.get(), message.data(), size, peers_[peer].address));
 }
 
@@ -93,13 +123,16 @@ status ofi_transport::send_packet(operation_pool& pool, std::uint32_t peer,
                                   const wire_header& header, wire_parts parts) noexcept {
   operation* const packet = pool.take();
   if (packet == nullptr) return status::retry;
-  note_envelope(packet->memory, peer);
-  std::memcpy(packet->memory + sizeof(ofi_envelope), &header, sizeof header);
-  const std::byte* const end = copy_parts(packet->memory + head_bytes, parts);
+  std::memcpy(packet->memory + envelope_bytes_, &header, sizeof header);
+  const std::byte* const end = copy_parts(packet->memory + head_bytes_, parts);
+  const auto size = static_cast<std::size_t>(end - packet->memory);
+  if (!close_envelope(packet->memory, size, peer)) {
+    pool.give_back(*packet);
+    return status::failed;
+  }
   packet->peer = peer;
-  const status said = sent(
-      peer, fi_send(endpoint_.get(), packet->memory, static_cast<std::size_t>(end - packet->memory),
-                    packet->descriptor, peers_[peer].address, packet));
+  const status said = sent(peer, fi_send(endpoint_.get(), packet->memory, size, packet->descriptor,
+                                         peers_[peer].address, packet));
   if (said != status::done) pool.give_back(*packet);
   return said;
 }
@@ -125,9 +158,9 @@ status ofi_transport::send_gathered(std::uint32_t peer, const wire_header& heade
   operation* const packet = packets_->take();
   if (packet == nullptr) return status::retry;
   note_envelope(packet->memory, peer);
-  std::memcpy(packet->memory + sizeof(ofi_envelope), &header, sizeof header);
+  std::memcpy(packet->memory + envelope_bytes_, &header, sizeof header);
   std::array<iovec, segments_max> segments;
-  segments[0] = {packet->memory, head_bytes};
+  segments[0] = {packet->memory, head_bytes_};
   std::size_t count = 1;
   for (const auto part : parts)
     if (!part.empty()) segments[count++] = {const_cast<std::byte*>(part.data()), part.size()};
@@ -146,19 +179,31 @@ status ofi_transport::send_gathered(std::uint32_t peer, const wire_header& heade
 bool ofi_transport::send_note(std::uint32_t peer, note what) noexcept {
   operation* const packet = packets_->take();
   if (packet == nullptr) return false;
-  note_envelope(packet->memory, peer);
-  packet->memory[sizeof(ofi_envelope)] = static_cast<std::byte>(what);
+  peer_state& to = peers_[peer];
+  std::size_t size = envelope_bytes_ + ofi_note_bytes;
+  packet->memory[envelope_bytes_] = static_cast<std::byte>(what);
+  if (is_sealed()) {
+    std::memcpy(packet->memory + size, &to.received, sizeof to.received);
+    size = envelope_bytes_ + ofi_sealed_note_bytes;
+  }
+  if (!close_envelope(packet->memory, size, peer)) {
+    packets_->give_back(*packet);
+    return false;
+  }
   packet->peer = peer;
-  iovec bytes = {packet->memory, sizeof(ofi_envelope) + 1};
+  iovec bytes = {packet->memory, size};
   fi_msg message = {};
   message.msg_iov = &bytes;
   message.desc = &packet->descriptor;
   message.iov_count = 1;
   message.addr = peers_[peer].address;
   message.context = packet;
-  const bool to_the_end = what == note::farewell && traits_.can_put;
+  const bool to_the_end = what == note::farewell && completes_at_peer_;
   const std::uint64_t flags = FI_COMPLETION | (to_the_end ? FI_DELIVERY_COMPLETE : 0);
+  const std::uint8_t notes_due = to.notes_due;
   const status said = sent(peer, fi_sendmsg(endpoint_.get(), &message, flags));
+  // No further note follows a note.
+  to.notes_due = notes_due;
   if (said != status::done) packets_->give_back(*packet);
   return said == status::done;
 }

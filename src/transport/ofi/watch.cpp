@@ -3,18 +3,24 @@
 // process is there, when it runs on this host; by a note otherwise, when the kernel gets no answer to
 // it by its connections, and when the provider takes no note any more, by trying whether its address
 // still accepts connections.
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <string>
 
 #include "base/clock.hpp"
 #include "base/format.hpp"
 #include "base/limits.hpp"
+#include "base/log.hpp"
+#include "base/process_life.hpp"
 #include "transport/ofi/connections.hpp"
 #include "transport/ofi/endpoint.hpp"
 
@@ -110,9 +116,30 @@ void ofi_transport::watch() noexcept {
   watched_at_ = ticks();
   looks_without_buffer_ = has_no_buffer_posted() ? looks_without_buffer_ + 1 : 0;
   if (looks_without_buffer_ > ofi_deaf_looks_max) return fail_all(-FI_EAGAIN);
+  keep_room_for_descriptors();
   if (++looks_ % ofi_silent_looks == 0 && is_tcp(*info_)) look_for_strangers();
   const std::size_t count = std::min(known_.size(), ofi_watched_max);
   for (std::size_t i = 0; i < count; ++i) watch(known_[watched_to_++ % known_.size()]);
+}
+
+// Providers need a descriptor for each connection, and try again, silently and for ever, while the process gets none. So when
+// the program has taken all, the limit is raised, as far as it may be.
+void ofi_transport::keep_room_for_descriptors() noexcept {
+  const int one = ::fcntl(alarm_.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  if (one >= 0) ::close(one);
+  if (one >= 0 || errno != EMFILE) return;
+  rlimit limit;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  const rlim_t before = limit.rlim_cur;
+  limit.rlim_cur = std::min(limit.rlim_max, before + ofi_descriptors_added);
+  const bool is_raised = limit.rlim_cur > before && ::setrlimit(RLIMIT_NOFILE, &limit) == 0;
+  static std::atomic<bool> has_told{false};  // Once in a process.
+  if (has_told.exchange(true, std::memory_order_relaxed)) return;
+  log_line(
+      "this process has opened all of the {} files that it may, and its network needs some: {}",
+      before,
+      is_raised ? formatted("the limit is {} now", limit.rlim_cur)
+                : std::string("until some are closed it can connect to nobody; raise ulimit -Hn"));
 }
 
 // A message whose rest does not come keeps its buffer, and whoever finds the port may begin one over each of
@@ -151,6 +178,7 @@ void ofi_transport::make_more_buffers() noexcept {
 void ofi_transport::watch(std::uint32_t peer) noexcept {
   peer_state& state = peers_[peer];
   if (peer == self_ || state.has_failed || state.has_left) return;
+  if (is_sealed()) follow_up(peer);
   const bool was_heard = std::exchange(state.was_heard, false);
   const bool was_sent_to = std::exchange(state.was_sent_to, false);
   const bool was_refused = std::exchange(state.was_refused, false);
@@ -159,12 +187,19 @@ void ofi_transport::watch(std::uint32_t peer) noexcept {
     return;
   }
   const process_place& place = peer_addresses_[peer].place;
-  if (place.host == place_.host && place.processes == place_.processes) {
-    // Its process is the whole truth, be it ever so busy; but networks of a host may be apart.
-    if (place.process != place_.process && has_ended(place)) fail(peer, "its process has ended");
-    if (place.network == place_.network) return;
-  }
+  const bool is_near = place.host == place_.host && place.processes == place_.processes;
+  // Its process is the whole truth, be it ever so busy; but networks of a host may be apart.
+  if (is_near && place.process != place_.process && process_has_ended(place.process, place.start))
+    fail(peer, "its process has ended");
+  const bool is_of_this_network = is_near && place.network == place_.network;
+  if (is_of_this_network && !is_sealed()) return;
   state.silent_looks = static_cast<std::uint8_t>(state.silent_looks + 1);
+  if (is_of_this_network) {
+    // Whoever stands between may hold back what comes from the peer, which then hears that it does: see take_note().
+    if (!was_sent_to && !was_refused && state.silent_looks % ofi_silent_looks == 0)
+      send_note(peer, note::are_you_there);
+    return;
+  }
   if (state.silent_looks % ofi_silent_looks == 0 && is_unanswered(peer_addresses_[peer].bytes))
     return fail(peer, "its host does not answer");
   // What it takes for somebody who was never heard it may only keep until there is a connection.
@@ -180,6 +215,20 @@ void ofi_transport::watch(std::uint32_t peer) noexcept {
   } else {
     probe(peer);
   }
+}
+
+// A sealed message that was changed or held back on the way is missed when another one comes. So notes follow the last
+// one, whatever comes from the peer meanwhile.
+void ofi_transport::follow_up(std::uint32_t peer) noexcept {
+  peer_state& state = peers_[peer];
+  if (state.confirmed >= state.marked) {
+    state.marked = state.sent;
+    state.looks_since_mark = 0;
+  } else if (state.looks_since_mark < ofi_unconfirmed_looks_max) {
+    ++state.looks_since_mark;
+  }
+  if (!state.was_sent_to && state.notes_due != 0 && send_note(peer, note::are_you_there))
+    --state.notes_due;
 }
 
 // Looks at the attempt under way, or begins one. A peer that computes and lets nobody in for a

@@ -11,8 +11,7 @@ namespace weft {
 
 class node_process {
  public:
-  // One object per process, shared by all endpoints here. Null when there is no such process, or it did not begin at
-  // `started` (process_start()).
+  // One object per process, shared by all endpoints here. Null when it has ended (process_has_ended()).
   [[nodiscard]] static std::shared_ptr<node_process> find(pid_t pid, std::uint64_t started);
 
   node_process(pid_t pid, std::uint64_t started, int descriptor) noexcept
@@ -22,7 +21,8 @@ class node_process {
   ~node_process();
 
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
-  // A system call. Once false it stays false, even when the kernel uses the number again.
+  // False: it has certainly ended. A system call, and some more for one that has. Once false it stays false, even when the
+  // kernel uses the number again.
   [[nodiscard]] bool is_alive() const noexcept;
 
   // Copy all bytes; false when an address is not mapped, the process is dead or the kernel forbids it.
@@ -31,11 +31,8 @@ class node_process {
 
  private:
   const pid_t pid_;
-  const std::uint64_t started_;
-  const int descriptor_;  // A pidfd, or -1 where the kernel gives none.
+  const std::uint64_t started_;  // start_of_process().
+  const int descriptor_;         // A pidfd, or -1 where the kernel gives none.
 };
-
-// When the process began, in the kernel's ticks since the machine's boot; 0 when it is dead.
-[[nodiscard]] std::uint64_t process_start(pid_t pid) noexcept;
 
 }  // namespace weft

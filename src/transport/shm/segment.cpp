@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "base/format.hpp"
-#include "transport/shm/process.hpp"
+#include "base/process_life.hpp"
 #include "weft/error.hpp"
 
 namespace weft {
@@ -97,7 +97,7 @@ segment segment::make(std::size_t ring_bytes, bool nameless, const std::string& 
   made.cookie_ = std::make_unique<segment_cookie>(address.cookie);
   address.cookie_address = reinterpret_cast<std::uint64_t>(made.cookie_.get());
   address.process = getpid();
-  address.process_start = process_start(getpid());
+  address.process_start = start_of_process(getpid());
   address.ring_bytes = ring_bytes;
   address.fences = asymmetric::shared_kernel_fences ? 1 : 0;
   made.file_ = nameless ? open_nameless() : -1;
