@@ -157,7 +157,8 @@ class local_device final : public device {
   // Sends `to` one message with a request of the operation `what`, which then waits for a message of kind `awaited`.
   // When the transport has no room, `what` is given back.
   status request(peer_state& to, operation& what, message_kind kind,
-                 std::span<const std::byte> body, message_kind awaited) noexcept;
+                 std::span<const std::byte> body, message_kind awaited,
+                 std::uint8_t flags = 0) noexcept;
   // Sends or keeps a message of the core's own.
   void tell(peer_state& to, const wire_header& header, wire_parts parts = {}) noexcept;
   void tell_finished(peer_state& to, std::uint64_t operation, bool failed) noexcept;

@@ -1,5 +1,6 @@
 #include "comm/endpoints.hpp"
 
+#include <optional>
 #include <string_view>
 
 #include "base/format.hpp"
@@ -18,9 +19,22 @@ bool has_several_nodes(weft::bootstrap& job) {
   return false;
 }
 
+// Nothing: what the network needs.
+std::optional<protection> protection_of(std::string_view word) {
+  if (word == "auto") return std::nullopt;
+  if (word == "off") return protection::none;
+  if (word == "authenticate") return protection::authenticate;
+  if (word == "encrypt") return protection::encrypt;
+  throw error(formatted(
+      "secure is \"{}\" (WEFT_SECURE, runtime_options::secure); it may be auto, off, authenticate or "
+      "encrypt",
+      word));
+}
+
 // "ofi:tcp@eth0": the kind of transport, and after the colon which one of its kind.
 std::unique_ptr<transport> make_endpoint(weft::bootstrap& job, std::string_view name,
-                                         bool with_accelerators, bool stays_on_host) {
+                                         bool with_accelerators, bool stays_on_host,
+                                         std::optional<protection> protects) {
   const std::size_t colon = name.find(':');
   const std::string_view kind = name.substr(0, colon);
   const std::string_view which =
@@ -30,9 +44,17 @@ std::unique_ptr<transport> make_endpoint(weft::bootstrap& job, std::string_view 
     ofi_options how = parse_ofi_options(which);
     how.with_accelerators = with_accelerators;
     how.stays_on_host = stays_on_host;
+    how.protects = protects;
     return make_ofi_transport(how);
   }
-  if (kind == "mpi") return make_mpi_transport(which);
+  if (kind == "mpi") {
+    if (protects.value_or(protection::none) != protection::none)
+      throw error(formatted(
+          "an MPI carries messages as they are: with --transport {} they are not {}; take --transport "
+          "ofi, or --secure off",
+          name, *protects == protection::encrypt ? "encrypted" : "authenticated"));
+    return make_mpi_transport(which);
+  }
   throw error(
       formatted("there is no transport \"{}\" between processes; WEFT_TRANSPORT "
                 "(runtime_options::transport) may be auto, shm, ofi, mpi or ofi:PROVIDER",
@@ -50,10 +72,10 @@ runtime::endpoint_maker default_endpoints(weft::bootstrap& job, const runtime_op
     if (has_several_nodes(job)) names.emplace_back("ofi");
   }
   return [&job, names, with_accelerators = how.accelerator != nullptr,
-          stays_on_host = !has_several_nodes(job)](int) {
+          stays_on_host = !has_several_nodes(job), protects = protection_of(how.secure)](int) {
     std::vector<std::unique_ptr<transport>> made;
     for (const std::string& name : names)
-      made.push_back(make_endpoint(job, name, with_accelerators, stays_on_host));
+      made.push_back(make_endpoint(job, name, with_accelerators, stays_on_host, protects));
     return made;
   };
 }

@@ -176,14 +176,17 @@ status local_device::start(const get& wanted) noexcept {
   if (size != 0 && get_directly(*what)) return launch(*what, wanted.local);
   what->local = wanted.local;
   const get_body body{what->partner, wanted.offset, size};
+  const std::uint8_t flags = allows(wanted.from.peers, peer_access::write) ? 0 : unwritten_flag;
   return request(*to, *what, message_kind::get_request, bytes_of(body),
-                 size != 0 ? message_kind::data : message_kind::finished);
+                 size != 0 ? message_kind::data : message_kind::finished, flags);
 }
 
 status local_device::request(peer_state& to, operation& what, message_kind kind,
-                             std::span<const std::byte> body, message_kind awaited) noexcept {
+                             std::span<const std::byte> body, message_kind awaited,
+                             std::uint8_t flags) noexcept {
   wire_header header;
   header.kind = static_cast<std::uint8_t>(kind);
+  header.flags = flags;
   header.operation = what.id();
   const std::span<const std::byte> parts[1] = {body};
   const status said = transmit(to, header, parts, nullptr);

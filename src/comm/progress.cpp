@@ -56,7 +56,8 @@ void local_device::deliver_one(peer_state& from, const wire_header& header,
 
 [[gnu::noinline]] needed_thread local_device::thread_for(const wire_header& header) const noexcept {
   if (static_cast<message_kind>(header.kind) == message_kind::get_request)
-    return needed_thread::any_while_none_waits;
+    return (header.flags & unwritten_flag) != 0 ? needed_thread::any
+                                                : needed_thread::any_while_none_waits;
   return is_pumped(header) ? needed_thread::any : needed_thread::owner;
 }
 

@@ -101,6 +101,18 @@ void check_addresses(std::span<const std::vector<std::byte>> addresses,
   }
 }
 
+constexpr std::string_view name_of(protection what) {
+  switch (what) {
+    case protection::none:
+      return "off";
+    case protection::authenticate:
+      return "authenticate";
+    case protection::encrypt:
+      return "encrypt";
+  }
+  return "something else";
+}
+
 // Runtimes of a process are numbered as they are made, so that the keys of two do not meet.
 std::string key_for(weft::bootstrap& job) {
   static std::mutex guard;
@@ -139,6 +151,9 @@ void runtime::state::join(weft::bootstrap& with, const endpoint_maker& make_endp
   const std::size_t channels = devices.front()->channel_count();
   mine.number(static_cast<std::uint32_t>(options.devices));
   mine.number(static_cast<std::uint32_t>(channels));
+  for (std::size_t i = 0; i < channels; ++i)
+    mine.number(
+        static_cast<std::uint32_t>(devices.front()->channel_transport(i).traits().protects));
   for (auto& each : devices)
     for (std::size_t i = 0; i < channels; ++i) mine.storage(each->channel_transport(i).address());
   const std::string key = key_for(with);
@@ -157,6 +172,16 @@ void runtime::state::join(weft::bootstrap& with, const endpoint_maker& make_endp
           formatted("process {} uses other transports than process {}; set WEFT_TRANSPORT "
                     "to the same on all hosts",
                     p, process));
+    for (std::size_t i = 0; i < channels; ++i) {
+      const protection own = devices.front()->channel_transport(i).traits().protects;
+      const std::uint32_t other = theirs.number();
+      if (other != static_cast<std::uint32_t>(own))
+        throw error(formatted(
+            "process {} on host {} has secure {}, and process {} on host {} has secure {}: give all processes of the job "
+            "the same --secure (WEFT_SECURE)",
+            process, with.host_of(process), name_of(own), p, with.host_of(p),
+            name_of(static_cast<protection>(other))));
+    }
     for (std::uint32_t d = 0; d < count; ++d) {
       places.push_back({p, static_cast<int>(d)});
       for (std::size_t i = 0; i < channels; ++i) addresses[i].push_back(theirs.storage());

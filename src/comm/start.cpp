@@ -75,6 +75,9 @@ runtime_options with_environment(runtime_options how) {
   if (const char* const named = ::secure_getenv("WEFT_TRANSPORT");
       named != nullptr && *named != '\0' && how.transport == "auto")
     how.transport = named;
+  if (const char* const named = ::secure_getenv("WEFT_SECURE");
+      named != nullptr && *named != '\0' && how.secure == "auto")
+    how.secure = named;
   return how;
 }
 

@@ -25,7 +25,7 @@ enum class message_kind : std::uint8_t {
   finished,        // operation; flags: failed
   put_data,        // operation: region; tag: offset; flags: notify; handler; payload: notification
   notify,          // handler; operation: region; payload: notification
-  get_request,     // operation: the asker's; payload: get_body
+  get_request,     // operation: the asker's; flags: unwritten; payload: get_body
   atomic_request,  // operation: the asker's; payload: atomic_body
   atomic_reply,    // operation: the asker's; tag: the old value; flags: failed
   gathered,        // payload: ams, each with a gathered_head, in full words
@@ -35,6 +35,8 @@ inline constexpr std::uint8_t failed_flag = 1;  // finished, atomic_reply
 inline constexpr std::uint8_t write_flag = 1;   // ready: put into the exposed parts
 inline constexpr std::uint8_t get_flag = 1;     // notify: of a get
 inline constexpr std::uint8_t notify_flag = 1;  // put_data: the last, and a handler is to be called
+// get_request: of memory that no peer may write. It may go past messages that wait for the owner, as a network's own reads do.
+inline constexpr std::uint8_t unwritten_flag = 1;
 
 // Memory of the sender of a message that the addressee may read or write.
 struct exposed_part {

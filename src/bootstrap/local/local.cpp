@@ -19,7 +19,9 @@
 #include <thread>
 
 #include "base/blocked_signals.hpp"
+#include "base/clock.hpp"
 #include "base/format.hpp"
+#include "base/kernel.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/start_thread.hpp"
@@ -128,7 +130,9 @@ class connection {
     try {
       send({.kind = frame_kind::abort, .argument = exit_status, .payload = why});
       // weftrun ends this process with all others.
-      std::this_thread::sleep_for(std::chrono::seconds(abort_wait_s));
+      const std::uint64_t until = now_ns() + std::uint64_t{abort_wait_s} * 1'000'000'000;
+      for (std::uint64_t now; (now = now_ns()) < until;)
+        sleep_in_kernel(std::chrono::nanoseconds(until - now));
     } catch (const std::exception&) {
       log_text(why);
     }

@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "base/format.hpp"
+#include "base/kernel.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "bootstrap/local/frame.hpp"
@@ -241,7 +242,7 @@ class pmi1_bootstrap final : public bootstrap {
     log_text(why);
     std::fflush(nullptr);
     // Having been told, hydra forwards nothing more, not even what it has not read yet.
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    sleep_in_kernel(std::chrono::milliseconds(50));
     with_.abort(exit_status);
     std::_Exit(exit_status);
   }

@@ -1,0 +1,25 @@
+#include "remote/port.hpp"
+
+namespace weft::remote {
+
+status port::start(comm::am& what) const noexcept {
+  if (network::driven != nullptr)
+    of_->count_sent_in_turn(what.to.process);
+  else
+    of_->count_sent(what.to.process);
+  what.allow.retry = false;
+  return comm::post(of_->device_, what);
+}
+
+void refuse(const worker& here, const comm::event& happened, const char* why) noexcept {
+  network::of(here).refuse(happened, why);
+}
+
+void refuse(const worker& here, const comm::address& sender, const char* why) noexcept {
+  comm::event happened;
+  happened.process = sender.process;
+  happened.device = static_cast<std::uint16_t>(sender.device);
+  refuse(here, happened, why);
+}
+
+}  // namespace weft::remote
