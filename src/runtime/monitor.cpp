@@ -203,12 +203,29 @@ bool monitor::has_mail_for_others(int index) {
   });
 }
 
-void monitor::warn_of_busy(const worker& w) {
+// Whether its thread has slept in one call of the kernel since the look before, and the worker has others to run: a rank is in a
+// call that cannot move (docs/images.md). Such a thread changes nothing meanwhile of what is read here.
+#if defined(__SANITIZE_THREAD__)
+[[gnu::no_sanitize_thread]]
+#endif
+bool monitor::is_blocked(const worker& w, seen& s) {
+  const thread_standing now = standing_thread(w.thread());
+  const bool is_first = s.standing.switches == 0;
+  if (is_first) s.standing = now;
+  return now.is_in_call && now.switches == s.standing.switches && w.has_others();
+}
+
+void monitor::warn_of_busy(const worker& w, bool is_blocked) {
   const char* const others = w.has_ready() ? "another rank of that worker was ready to run"
                                            : "a message for another rank of that worker waited";
   const int owner = w.stolen_from_number();
   std::string text =
-      owner >= 0
+      is_blocked
+          ? formatted(
+                "rank {} has been in a call of the system for {} s, in which other ranks of worker {} cannot run: what it "
+                "waits for may be theirs to do; give each rank a process of its own (--ranks-per-process 1)",
+                w.running_number(), how_.busy_warning_s, w.index())
+      : owner >= 0
           ? formatted(
                 "a chunk of rank {} has kept worker {}, which stole it, busy for {} s while {}: make the "
                 "chunks of that loop smaller (grain)",
@@ -237,12 +254,15 @@ void monitor::look_for_busy_workers() {
   for (int i = 0; i < workers_.worker_count(); ++i) {
     const worker& w = workers_.at(i);
     seen& s = seen_[static_cast<std::size_t>(i)];
-    if (s.since_ns == 0 || s.passes != w.passes() || w.is_parked() ||
-        (!w.has_ready() && !has_mail_for_others(i))) {
-      s = {w.passes(), now, false};
+    // Without a thread it waits for one, and keeps nobody from anything.
+    const bool goes_on =
+        s.since_ns == 0 || s.passes != w.passes() || w.is_parked() || w.thread() == 0;
+    const bool blocks = !goes_on && !s.named && is_blocked(w, s);
+    if (goes_on || (!s.named && !blocks && !w.has_ready() && !has_mail_for_others(i))) {
+      s = {w.passes(), now, false, {}};
     } else if (!s.named && static_cast<double>(now - s.since_ns) > how_.busy_warning_s * 1e9) {
       s.named = true;
-      warn_of_busy(w);
+      warn_of_busy(w, blocks);
     }
   }
 }
@@ -282,9 +302,24 @@ bool is_overflow(std::span<std::byte> stack, const void* address, const void* co
          at >= pointer - call_bytes && at < bottom;
 }
 
+// "rank 3"; "rank 3 in the action NAME", whose task runs on the stack of its wait; "the action NAME" or "a task".
+template <std::size_t Size>
+void write_who_runs(const worker& here, char (&who)[Size]) noexcept {
+  const int rank = here.number();
+  const char* const action = here.running_here().runs;
+  if (rank >= 0 && action != nullptr)
+    std::snprintf(who, Size, "rank %d in the action %s", rank, action);
+  else if (rank >= 0)
+    std::snprintf(who, Size, "rank %d", rank);
+  else if (action != nullptr)
+    std::snprintf(who, Size, "the action %s", action);
+  else
+    std::snprintf(who, Size, "a task");
+}
+
 void on_fault(int number, siginfo_t* details, void* context) {
   write_begun_lines_before_death();
-  char line[320];
+  char line[400];
   int length = 0;
   if (const thread_origin& from = origin_of_this_thread(); from.identity != nullptr) {
     if (number == SIGABRT)
@@ -301,17 +336,18 @@ void on_fault(int number, siginfo_t* details, void* context) {
       length = std::snprintf(line, sizeof line, "weft: rank %d in a thread: %s at address %p\n",
                              from.number, sigdescr_np(number), details->si_addr);
   } else if (const worker* here = worker::current(); here != nullptr) {
-    const int rank = here->number();
+    char who[200];
+    write_who_runs(*here, who);
     if (number == SIGABRT)
-      length = std::snprintf(line, sizeof line, "weft: rank %d called abort()\n", rank);
+      length = std::snprintf(line, sizeof line, "weft: %s called abort()\n", who);
     else if (is_stack_overflow(*details, context))
       length = std::snprintf(line, sizeof line,
-                             "weft: rank %d overflowed its stack of %zu KiB: give ranks more with "
+                             "weft: %s overflowed its stack of %zu KiB: give ranks more with "
                              "weftrun --stack, --weft-stack or WEFT_STACK\n",
-                             rank, here->stacks().stack_bytes() / 1024);
+                             who, here->stacks().stack_bytes() / 1024);
     else
-      length = std::snprintf(line, sizeof line, "weft: rank %d on worker %d: %s at address %p\n",
-                             rank, here->index(), sigdescr_np(number), details->si_addr);
+      length = std::snprintf(line, sizeof line, "weft: %s on worker %d: %s at address %p\n", who,
+                             here->index(), sigdescr_np(number), details->si_addr);
   }
   if (length > 0) write_directly(STDERR_FILENO, {line, static_cast<std::size_t>(length)});
   signal(number, SIG_DFL);

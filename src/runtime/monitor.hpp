@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/sleeping_threads.hpp"
 #include "sched/scheduler.hpp"
 
 namespace weft {
@@ -44,7 +45,7 @@ class monitor {
   void watch();
   void release() noexcept;
   void look_for_busy_workers();
-  void warn_of_busy(const worker& w);
+  void warn_of_busy(const worker& w, bool is_blocked);
   bool has_mail_for_others(int index);
 
   scheduler& workers_;
@@ -55,7 +56,9 @@ class monitor {
     std::uint64_t passes = 0;
     std::uint64_t since_ns = 0;
     bool named = false;
+    thread_standing standing;  // Since the second look.
   };
+  [[nodiscard]] static bool is_blocked(const worker& w, seen& s);
   std::vector<seen> seen_;
   std::thread thread_;
 };

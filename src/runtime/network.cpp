@@ -81,14 +81,14 @@ class network::descriptor_watch {
   std::thread thread_;
 };
 
-// --- Ports ---------------------------------------------------------------------------------------
+// --- Devices of workers --------------------------------------------------------------------------
 
-port::port(network& owner, comm::device& device)
+worker_device::worker_device(network& owner, comm::device& device)
     : owner_(owner),
       device_(device),
       of_process_(static_cast<std::size_t>(owner.process_count())) {}
 
-bool port::poll() noexcept {
+bool worker_device::poll() noexcept {
   bool any = device_.progress() > 0;
   if (!attempts_.empty()) [[unlikely]]
     any |= try_again();
@@ -108,7 +108,7 @@ bool port::poll() noexcept {
 }
 
 // By index, and a copy: an attempt may add another, which moves the vector's elements.
-bool port::try_again() noexcept {
+bool worker_device::try_again() noexcept {
   worker* const here = worker::current();
   if (here == nullptr) return false;  // The workers have ended.
   bool any = false;
@@ -125,21 +125,26 @@ bool port::try_again() noexcept {
 }
 
 // A death that a glance has met is acted upon before the worker sleeps.
-bool port::busy() const noexcept {
+bool worker_device::busy() const noexcept {
   return awake_ != 0 || !attempts_.empty() || owner_.deaths_.hint() != deaths_seen_.hint();
 }
 
-int port::count_living() const noexcept {
+int worker_device::count_living() const noexcept {
   int count = 0;
   for (int p = 0; p < owner_.process_count(); ++p) count += device_.is_alive(p) ? 1 : 0;
   return count;
 }
 
-bool port::at_rest() const noexcept {
-  return writing() == 0 && owner_.whole_->may_unwind(device_.index());
+void worker_device::look_before_rest(bool may_be_last) noexcept {
+  look_before_rest_.reset();
+  if (may_be_last) look_before_rest_ = owner_.look();
 }
 
-bool port::arm() noexcept {
+bool worker_device::at_rest() const noexcept {
+  return !all_.any_under_way() && owner_.whole_->may_unwind(device_.index());
+}
+
+bool worker_device::arm() noexcept {
   if (armed_) return true;
   if (!device_.arm()) return false;
   armed_ = true;
@@ -152,19 +157,19 @@ bool port::arm() noexcept {
   return true;
 }
 
-void port::disarm() noexcept {
+void worker_device::disarm() noexcept {
   if (armed_) device_.disarm();
   armed_ = false;
 }
 
-outside::bell port::ringing() const noexcept {
+outside::bell worker_device::ringing() const noexcept {
   if (armed_)
     for (const comm::doorbell& door : device_.doorbells())
       if (door.word != nullptr) return {door.word, door.value, door.shared};
   return {};
 }
 
-std::int64_t port::sleep_ns_max() const noexcept {
+std::int64_t worker_device::sleep_ns_max() const noexcept {
   const std::int64_t device = device_.sleep_ns_max();
   const std::int64_t whole = owner_.whole_->sleep_ns_max();
   return device < 0 ? whole : whole < 0 ? device : std::min(device, whole);
@@ -183,7 +188,7 @@ network::network(bootstrap& job, comm::runtime_options how,
   };
   core_ = make_core(how);
   for (int i = 0; i < core_->device_count(); ++i)
-    ports_.push_back(std::make_unique<port>(*this, core_->device(i)));
+    devices_.push_back(std::make_unique<worker_device>(*this, core_->device(i)));
 }
 
 network::~network() = default;
@@ -192,18 +197,29 @@ std::unique_ptr<comm::runtime> network::make_core(const comm::runtime_options& h
   return std::make_unique<comm::runtime>(job_, how, make_endpoints_);
 }
 
-bool network::all_have_seen_deaths() const noexcept {
-  const int deaths = deaths_.value();
-  return std::all_of(ports_.begin(), ports_.end(),
-                     [&](const auto& p) { return p->deaths_seen() == deaths; });
+network_look network::look() const noexcept {
+  network_look seen;
+  seen.deaths = deaths_.value();
+  for (const auto& d : devices_) seen.deaths_seen += d->deaths_seen();
+  seen.counted = look_at_traffic(turns_, [this](traffic& sums) {
+    for (const auto& d : devices_) d->all().add_to(sums);
+  });
+  return seen;
+}
+
+// A worker that has been rung for a death may end a wait of its ranks by it, which is no message.
+bool network::was_at_rest(const network_look& first, const network_look& second) const noexcept {
+  return first.deaths == second.deaths &&
+         first.deaths_seen == first.deaths * static_cast<std::int64_t>(devices_.size()) &&
+         are_of_one_moment(turns_, first.counted, second.counted);
 }
 
 void network::attach(scheduler& workers, pass_hook& whole) {
   workers_ = &workers;
   whole_ = &whole;
   descriptors_ = std::make_unique<descriptor_watch>(workers);
-  for (std::size_t i = 0; i < ports_.size(); ++i)
-    workers.at(static_cast<int>(i)).set_outside(*ports_[i]);
+  for (std::size_t i = 0; i < devices_.size(); ++i)
+    workers.at(static_cast<int>(i)).set_outside(*devices_[i]);
   // Made here, since a thread that a worker makes is bound to the worker's core.
   if (core_->options().shared_devices)
     progress_ = std::make_unique<progress_worker>(*this, workers);
@@ -219,7 +235,7 @@ void network::detach() noexcept {
   descriptors_.reset();
   constexpr int passes = 64;  // A provider may hand on what it took only while it is polled.
   for (int i = 0; i < passes; ++i)
-    for (const auto& p : ports_) (void)p->device().progress();
+    for (const auto& d : devices_) (void)d->device_.progress();
 }
 
 void network::mark_failed(int process, const std::string& why) noexcept {

@@ -1,5 +1,5 @@
 // Where the scheduler and the communication core meet. In a job of several processes each process has one network,
-// with a port for every worker.
+// with a device for every worker. Faces send and receive by the room above, remote.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -13,68 +13,62 @@
 #include "bootstrap/bootstrap.hpp"
 #include "sched/outside.hpp"
 #include "sched/scheduler.hpp"
+#include "sync/lifetime_count.hpp"
 #include "sync/published.hpp"
+#include "sync/traffic_count.hpp"
 #include "weft/comm.hpp"
 
 namespace weft {
 
 class network;
-
 class progress_worker;
+class termination;
 
-// A worker's device as the worker polls it. Only that worker's thread uses it; other threads read the counts.
-class port final : public outside {
+namespace remote {
+class port;
+class uncounted_messages;
+}  // namespace remote
+
+// What all devices of a process have counted, and the deaths.
+struct network_look {
+  traffic_look counted;
+  int deaths = 0;                // Processes that are known to be dead,
+  std::int64_t deaths_seen = 0;  // and on how many of them each worker has acted, in sum.
+};
+
+// A worker's device as the worker polls it, with the counts of its messages. Only that worker's thread uses it; other
+// threads read the counts. Nobody but remote::port posts to the device, and that counts.
+class worker_device final : public outside {
  public:
-  port(network& owner, comm::device& device);
+  worker_device(network& owner, comm::device& device);
 
-  [[nodiscard]] comm::device& device() const noexcept { return device_; }
   [[nodiscard]] network& owner() const noexcept { return owner_; }
 
-  // Count messages of ranks, before they are sent and before a handler acts on them; termination compares the counts.
-  // Messages of the core's protocols and of termination itself are not counted. The sum is raised before the count of
-  // the process: a reader who subtracts dead processes' counts meanwhile gets too many, never too few.
-  void count_sent(int process) noexcept {
-    raise(all_.sent);
-    raise(of_process_[static_cast<std::size_t>(process)].sent);
-  }
-  void count_received(int process) noexcept {
-    raise(all_.received);
-    raise(of_process_[static_cast<std::size_t>(process)].received);
-  }
-  // Counts a message that a handler sends which the progress worker may call (face_handlers::add). A count of its own,
-  // written under the device's lock: the worker may be sending meanwhile.
-  void count_answer(int process) noexcept {
-    raise(all_.answered);
-    raise(of_process_[static_cast<std::size_t>(process)].answered);
-  }
-  struct traffic {
-    std::atomic<std::uint64_t> sent{0};
-    std::atomic<std::uint64_t> received{0};
-    std::atomic<std::uint64_t> answered{0};
-  };
-  [[nodiscard]] const traffic& all() const noexcept { return all_; }
-  [[nodiscard]] const traffic& with(int process) const noexcept {
+  [[nodiscard]] const traffic_count<>& all() const noexcept { return all_; }
+  [[nodiscard]] const traffic_count<>& with(int process) const noexcept {
     return of_process_[static_cast<std::size_t>(process)];
+  }
+  // What was counted before this worker parked; none: it did not expect to be the last.
+  [[nodiscard]] const std::optional<network_look>& look_before_rest() const noexcept {
+    return look_before_rest_;
   }
   // The number of dead processes from which this device has delivered everything, and whose waiters this worker has
   // ended.
   [[nodiscard]] int deaths_seen() const noexcept { return deaths_seen_.value(); }
-  // Count operations under way that write into memory of ranks: ranks may not unwind before they end.
-  void begin_writing() noexcept { raise(writing_); }
-  void end_writing() noexcept { writing_.store(writing() - 1, std::memory_order_relaxed); }
-  [[nodiscard]] std::uint64_t writing() const noexcept {
-    return writing_.load(std::memory_order_relaxed);
+  // Refuses a message that no sound peer sends: counts it, and reports the first.
+  void refuse(const comm::event& happened, const char* why) noexcept {
+    device_.refuse(happened, why);
   }
   // While it lives, the worker does not park: a fiber waits for something that rings no bell, such as room for a post.
   class awake {
    public:
-    explicit awake(port& p) noexcept : of_(p) { ++of_.awake_; }
+    explicit awake(worker_device& d) noexcept : of_(d) { ++of_.awake_; }
     ~awake() { --of_.awake_; }
     awake(const awake&) = delete;
     awake& operator=(const awake&) = delete;
 
    private:
-    port& of_;
+    worker_device& of_;
   };
 
   // For handlers, which may not wait: calls `attempt(context)` in each pass until it returns true. The attempt may call
@@ -87,17 +81,43 @@ class port final : public outside {
   bool glance() noexcept override { return device_.progress() > 0; }
   [[nodiscard]] bool busy() const noexcept override;
   [[nodiscard]] bool at_rest() const noexcept override;
+  void look_before_rest(bool may_be_last) noexcept override;
   [[nodiscard]] bool arm() noexcept override;
   void disarm() noexcept override;
   [[nodiscard]] bell ringing() const noexcept override;
   [[nodiscard]] std::int64_t sleep_ns_max() const noexcept override;
 
  private:
-  // Relaxed: this worker alone writes, or the holder of its device's lock. Others compare the counts while the worker
-  // is parked, and parking takes that lock.
-  static void raise(std::atomic<std::uint64_t>& count) noexcept {
-    count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  friend class network;
+  friend class progress_worker;
+  friend class termination;
+  friend class remote::port;
+  friend class remote::uncounted_messages;
+
+  // Count messages of ranks, before they are sent and before a handler acts on them; termination compares the counts.
+  // Messages of the core's protocols and of termination itself are not counted. The sum is raised before the count of
+  // the process: a reader who subtracts dead processes' counts meanwhile gets too many, never too few.
+  void count_sent(int process) noexcept {
+    all_.count_sent();
+    of_process_[static_cast<std::size_t>(process)].count_sent();
   }
+  void count_received(int process) noexcept {
+    all_.count_received();
+    of_process_[static_cast<std::size_t>(process)].count_received();
+  }
+  // The same in a turn of the progress worker: the device's worker may be counting at the same time.
+  void count_sent_in_turn(int process) noexcept {
+    all_.count_sent_in_turn();
+    of_process_[static_cast<std::size_t>(process)].count_sent_in_turn();
+  }
+  void count_received_in_turn(int process) noexcept {
+    all_.count_received_in_turn();
+    of_process_[static_cast<std::size_t>(process)].count_received_in_turn();
+  }
+  // Count operations under way that write into memory of ranks, which go on when they end: no message says so. Ranks may not
+  // unwind before.
+  void begin_writing() noexcept { all_.count_begun(); }
+  void end_writing() noexcept { all_.count_ended(); }
 
   [[nodiscard]] int count_living() const noexcept;
   bool try_again() noexcept;
@@ -113,9 +133,9 @@ class port final : public outside {
   bool armed_ = false;
   int awake_ = 0;
   int lost_seen_ = 0;
-  std::vector<traffic> of_process_;
-  alignas(padding_bytes) traffic all_;
-  std::atomic<std::uint64_t> writing_{0};
+  std::optional<network_look> look_before_rest_;
+  std::vector<traffic_count<>> of_process_;
+  alignas(padding_bytes) traffic_count<> all_;
   published<int> deaths_seen_{0};
 };
 
@@ -143,34 +163,56 @@ class network {
   network& operator=(const network&) = delete;
   ~network();
 
-  // Called before the workers run: from then on they poll their ports.
+  // Called before the workers run: from then on they poll their devices.
   void attach(scheduler& workers, pass_hook& whole);
 
   [[nodiscard]] int process() const noexcept { return core_->process(); }
   [[nodiscard]] int process_count() const noexcept { return core_->process_count(); }
   [[nodiscard]] bootstrap& job() const noexcept { return job_; }
-  [[nodiscard]] comm::runtime& core() const noexcept { return *core_; }
+  [[nodiscard]] const comm::runtime_options& options() const noexcept { return core_->options(); }
+  // How many devices another process of the job has.
+  [[nodiscard]] int device_count(int process) const noexcept {
+    return core_->device_count(process);
+  }
   // Another one of the same processes over the same network, for devices beside those of the workers. Called in all
   // processes of the job at the same place.
   [[nodiscard]] std::unique_ptr<comm::runtime> make_core(const comm::runtime_options& how) const;
-  [[nodiscard]] port& at(int worker) noexcept { return *ports_[static_cast<std::size_t>(worker)]; }
-  [[nodiscard]] std::vector<std::unique_ptr<port>>& ports() noexcept { return ports_; }
-  // The port of worker `here`.
-  [[nodiscard]] static port& of(const worker& here) noexcept {
-    return static_cast<port&>(*here.outside());
+  [[nodiscard]] worker_device& at(int worker) noexcept {
+    return *devices_[static_cast<std::size_t>(worker)];
   }
-  // Called in a handler of messages: the worker to whose device the message came. Null: the workers have ended.
-  [[nodiscard]] static worker* receiver() noexcept {
-    worker* const here = worker::current();
-    return here != nullptr ? here : driven;
+  [[nodiscard]] std::vector<std::unique_ptr<worker_device>>& devices() noexcept { return devices_; }
+  // The device of worker `here`.
+  [[nodiscard]] static worker_device& of(const worker& here) noexcept {
+    return static_cast<worker_device&>(*here.outside());
+  }
+
+  // Who may call a handler of messages.
+  enum class called_by : std::uint8_t {
+    worker,  // The worker whose device the message has come to.
+    also_progress_worker  // Also the progress worker, in place of a worker that computes: possibly before older messages
+                          // for other handlers.
+  };
+  // Registers a handler of messages between processes; all processes register the same ones in the same order.
+  // Handle(context, here, happened) is called for each message, which has been counted; `here` is the worker to whose
+  // device it came. It is not called for messages that come when the job stops or the workers have ended. Before(here) is
+  // called before the message is counted.
+  template <auto Handle, called_by By = called_by::worker,
+            void (*Before)(worker&) noexcept = nullptr>
+  [[nodiscard]] comm::handler_id add_handler(void* context) {
+    return core_->register_handler(comm::completion(&counted<Handle, By, Before>, context),
+                                   By == called_by::also_progress_worker);
   }
 
   // From now on the progress worker moves messages while workers compute. Called by any thread, any number of times.
   // Does nothing where the devices are not shared ones.
   void start_progress() noexcept;
 
-  // Whether deaths_seen() of every port is the number of dead processes.
-  [[nodiscard]] bool all_have_seen_deaths() const noexcept;
+  // Called by any thread.
+  [[nodiscard]] network_look look() const noexcept;
+  // Called for two looks between which all workers were parked at a moment: whether both have the numbers of that moment, and
+  // nobody had anything in hand then.
+  [[nodiscard]] bool was_at_rest(const network_look& first,
+                                 const network_look& second) const noexcept;
   // Whether any process is dead. Ask a device which.
   [[nodiscard]] bool any_has_died() const noexcept { return deaths_.hint() != 0; }
 
@@ -188,9 +230,15 @@ class network {
   void mark_failed(int process, const std::string& why) noexcept;
 
  private:
-  friend class port;
+  friend class worker_device;
   friend class progress_worker;
+  friend class termination;
+  friend class remote::port;
+  friend class remote::uncounted_messages;
   class descriptor_watch;  // A thread that waits for descriptors to become readable.
+
+  template <auto Handle, called_by By, void (*Before)(worker&) noexcept>
+  static void counted(void* context, const comm::event& happened) noexcept;
 
   bootstrap& job_;
   const comm::runtime::endpoint_maker make_endpoints_;  // Empty: as the options of a core say.
@@ -198,32 +246,34 @@ class network {
   std::function<bool(int)> visit_;
   published<int> deaths_;
   std::unique_ptr<comm::runtime> core_;
-  std::vector<std::unique_ptr<port>> ports_;
+  std::vector<std::unique_ptr<worker_device>> devices_;
   scheduler* workers_ = nullptr;
   pass_hook* whole_ = nullptr;
   std::unique_ptr<descriptor_watch> descriptors_;
   std::unique_ptr<progress_worker> progress_;
+  lifetime_count<> turns_;  // Of the progress worker, in which it may have a message in hand.
   // On the progress worker's thread: the worker whose device it pumps.
   static inline constinit thread_local worker* driven = nullptr;
 };
 
-// Calls `post` until it returns something other than retry, in a wait of the calling fiber. `post` returns done,
-// posted, retry or failed, as the core's operations do. `describe` returns the wait's description, for reports.
-template <class Post, class Describe>
-status post_in_wait(worker& here, const Post& post, const Describe& describe) {
-  status answer = post();
-  if (answer != status::retry) [[likely]]
-    return answer;
-  const port::awake until_there_is_room(network::of(here));
-  const wait_description what = describe();
-  // The condition is looked at once more after it was true: it must not post again then.
-  here.wait_until(
-      [&] {
-        if (answer == status::retry) answer = post();
-        return answer != status::retry;
-      },
-      what);
-  return answer;
+template <auto Handle, network::called_by By, void (*Before)(worker&) noexcept>
+void network::counted(void* context, const comm::event& happened) noexcept {
+  worker* const current = worker::current();
+  worker* here = current;
+  if constexpr (By == called_by::also_progress_worker)
+    if (here == nullptr) here = driven;
+  if (here == nullptr) return;  // The workers have ended.
+  if constexpr (Before != nullptr) Before(*here);
+  if (By == called_by::also_progress_worker && here != current)
+    of(*here).count_received_in_turn(happened.process);
+  else
+    of(*here).count_received(happened.process);
+  if (here->owner().stopping()) [[unlikely]]
+    return;
+  Handle(context, *here, happened);
+  // It may be about to sleep.
+  if constexpr (By == called_by::also_progress_worker)
+    if (here != current) here->notify();
 }
 
 }  // namespace weft

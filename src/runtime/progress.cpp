@@ -12,7 +12,7 @@
 namespace weft {
 
 progress_worker::progress_worker(network& between, scheduler& workers)
-    : between_(between), workers_(workers), passes_seen_(between.ports().size()) {
+    : between_(between), workers_(workers), passes_seen_(between.devices().size()) {
   thread_ = start_thread("driving the network", [this] { run(); });
 }
 
@@ -54,7 +54,8 @@ int progress_worker::pump() noexcept {
     const bool parked = w.is_parked();
     all_rested_ = all_rested_ && parked && !passed;
     if (passed || parked) continue;
-    comm::device& device = between_.at(static_cast<int>(i)).device();
+    comm::device& device = between_.at(static_cast<int>(i)).device_;
+    between_.turns_.begin();
     network::driven = &workers_.at(static_cast<int>(i));
     // Again while something comes: a long message comes in many pieces.
     for (int rounds = 0; rounds < progress_rounds_max; ++rounds) {
@@ -62,6 +63,7 @@ int progress_worker::pump() noexcept {
       if (now == 0 || w.passes() != passes) break;
       happened += now;
     }
+    between_.turns_.end();
   }
   return happened;
 }

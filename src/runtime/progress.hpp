@@ -13,7 +13,7 @@ namespace weft {
 
 class progress_worker {
  public:
-  // Made after the workers' ports, before the workers run. The network's devices are shared ones. The thread sleeps
+  // Made after the workers' devices, before the workers run. The network's devices are shared ones. The thread sleeps
   // until start().
   progress_worker(network& between, scheduler& workers);
   // Called by any thread, any number of times.

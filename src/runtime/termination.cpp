@@ -44,8 +44,9 @@ termination::termination(network& between, scheduler& workers, actions what)
       actions_(std::move(what)),
       dead_(static_cast<std::size_t>(between.process_count())),
       participants_(static_cast<std::size_t>(between.process_count())),
-      halted_workers_(between.ports().size()) {
-  handler_ = between.core().register_handler(comm::completion(&termination::on_message, this));
+      agreement_(static_cast<std::size_t>(between.process_count())),
+      halted_workers_(between.devices().size()) {
+  handler_ = between.core_->register_handler(comm::completion(&termination::on_message, this));
   between.set_failure_handler(
       [this](int process, const std::string& why) { process_died(process, why); });
   workers.hold();
@@ -66,12 +67,12 @@ bool termination::all(const Is& is) const {
   return true;
 }
 
-// Called by workers that have a port, with the lock held.
+// Called by workers that have a device, with the lock held.
 void termination::send(int process, message what, std::uint64_t first, std::uint64_t second,
                        std::uint32_t user, std::string_view text) {
   if (is_dead(process)) return;
   const std::array<std::uint64_t, 2> words{first, second};
-  const std::uint64_t tag = static_cast<std::uint64_t>(what) | round_ << 8;
+  const std::uint64_t tag = static_cast<std::uint64_t>(what) | agreement_.round() << 8;
   if (process == between_.process()) {
     comm::event to_myself;
     to_myself.tag = tag;
@@ -92,7 +93,7 @@ void termination::send(int process, message what, std::uint64_t first, std::uint
   made.head = words;
   made.user = user;
   made.allow.retry = false;
-  (void)comm::post(network::of(*worker::current()).device(), made);
+  (void)comm::post(network::of(*worker::current()).device_, made);
 }
 
 // Sends to all living processes, to this one last: its handler may end the round.
@@ -105,7 +106,7 @@ void termination::broadcast(message what, std::uint64_t first) {
 
 // Sends a message with counts to the coordinator. Any worker sends it over its own device, and messages of different
 // devices overtake each other. The number of the statement tells the coordinator which one is the newest.
-void termination::state(message what, const counts& now) {
+void termination::state(message what, const message_counts& now) {
   send(coordinator(), what, now.sent, now.received, ++statement_, dead_list());
 }
 
@@ -132,7 +133,7 @@ void termination::on_message(void* self, const comm::event& happened) noexcept {
   auto& me = *static_cast<termination*>(self);
   const std::lock_guard hold(me.lock_);
   if (const char* const why = me.objection(happened.process, happened); why != nullptr) [[unlikely]]
-    network::of(*worker::current()).device().refuse(happened, why);
+    network::of(*worker::current()).device_.refuse(happened, why);
   else
     me.handle(happened.process, happened);
 }
@@ -164,7 +165,6 @@ const char* termination::objection(int from, const comm::event& happened) const 
     case message::halted:
     case message::quiet:
     case message::confirmed:
-    case message::denied:
       return nullptr;
   }
   return "it is no word about the end of a job";
@@ -175,12 +175,11 @@ void termination::handle(int from, const comm::event& happened) {
   const std::string_view text(reinterpret_cast<const char*>(happened.data),
                               happened.data == nullptr ? 0 : happened.size);
   const std::uint64_t round = happened.tag >> 8;
-  const counts told{happened.head[0], happened.head[1]};
+  const rest_agreement::statement said{{happened.head[0], happened.head[1]}, text, happened.user};
   switch (static_cast<message>(happened.tag & kind_mask)) {
     case message::ended:
       w.ended = true;
-      if (!is_news(w, told, text, happened.user)) return coordinate_end();
-      confirming_ = false;  // The round was about older counts.
+      agreement_.note_ended(static_cast<std::size_t>(from), said);
       coordinate_end();
       return coordinate_quiet();
     case message::all_ended:
@@ -205,56 +204,40 @@ void termination::handle(int from, const comm::event& happened) {
       may_unwind_.publish(true);
       return;
     case message::quiet:
-      if (!is_news(w, told, text, happened.user)) return;
-      w.quiet = true;
-      confirming_ = false;
+      if (!agreement_.note_quiet(static_cast<std::size_t>(from), said)) return;
       coordinate_end();
       return coordinate_quiet();
     case message::confirm:
       // Passed over: a question of a coordinator that has died, or one that a newer question has overtaken.
-      if (from != coordinator() || (from == asked_by_ && round < round_)) return;
+      if (from != coordinator() || (from == asked_by_ && round < agreement_.round())) return;
       asked_by_ = from;
-      round_ = round;
+      agreement_.follow_round(round);
       description_.reset();
       is_described_ = false;
-      return state(still_quiet() ? message::confirmed : message::denied, count());
-    case message::confirmed: {
-      const bool same = w.quiet && w.told == told && w.dead == text;
-      if (!is_news(w, told, text, happened.user)) return;
-      w.quiet = true;  // Its message `quiet` may still be under way.
-      if (!same) {
-        confirming_ = false;
-        return coordinate_quiet();
-      }
-      if (round != round_ || !confirming_) return;
-      w.confirmed = true;
-      return coordinate_confirmations();
-    }
-    case message::denied:
-      if (!is_news(w, told, text, happened.user)) return;
-      w.quiet = false;  // The process sends `quiet` when it is so again.
-      confirming_ = false;
+      is_asked_ = true;  // Answered when all workers have been parked once more.
       return;
+    case message::confirmed:
+      if (agreement_.note_confirmed(static_cast<std::size_t>(from), said, round, deaths()))
+        return coordinate_description();
+      return coordinate_quiet();
     case message::describe:
-      if (round != round_) return;
+      if (round != agreement_.round()) return;
       description_ = actions_.describe();
       return ask_further_ ? ask_further_() : send_description();
     case message::part:
-      if (!describing_ || round != round_) return;
+      if (!describing_ || round != agreement_.round()) return;
       w.part.append(text);
       w.part_complete = happened.user == 0;
       return coordinate_parts();
   }
 }
 
-// Notes counts and dead of a statement. False: a newer one has come from that process before. Its numbers may wrap around.
-bool termination::is_news(participant& w, const counts& told, std::string_view dead,
-                          std::uint32_t statement) {
-  if (static_cast<std::int32_t>(statement - w.statement) <= 0) return false;
-  w.statement = statement;
-  w.told = told;
-  w.dead = dead;
-  return true;
+rest_agreement::deaths termination::deaths() const {
+  rest_agreement::deaths known;
+  for (std::size_t p = 0; p < dead_.size(); ++p)
+    known.is_dead.push_back(is_dead(static_cast<int>(p)));
+  known.list = dead_list();
+  return known;
 }
 
 void termination::stop(int exit_status) {
@@ -271,8 +254,8 @@ void termination::say_why(const std::string& text, int exit_status) {
 }
 
 void termination::coordinate_failure(const std::string& text, int exit_status) {
+  say_why(text, exit_status);  // Also of a stop that was asked for before its reason was known.
   if (std::exchange(decided_, true)) return;
-  say_why(text, exit_status);
   stop_status_ = exit_status;
   broadcast(message::stop, static_cast<std::uint64_t>(exit_status));
 }
@@ -284,39 +267,23 @@ void termination::coordinate_end() {
   // All ranks have ended, but a message may be under way that no rank waited for. Its receiver has to get it: the sums
   // differ until the receiver has said `ended` again, with its new counts.
   if (!released_ && all([](const participant& w) { return w.ended; }) &&
-      (decided_ || any_dead() || none_under_way()))
+      (decided_ || any_dead() || agreement_.none_under_way(deaths())))
     broadcast(message::all_ended);
-}
-
-bool termination::none_under_way() const {
-  counts sum;
-  for (std::size_t p = 0; p < participants_.size(); ++p) {
-    if (is_dead(static_cast<int>(p))) continue;
-    sum.sent += participants_[p].told.sent;
-    sum.received += participants_[p].told.received;
-  }
-  return sum.sent == sum.received;
 }
 
 // Begins a second look when every process has said that it was quiet and the counts sum up to no message under way. Each
 // process, asked after all have said so, must find the same again: docs/protocols/processes.md.
 void termination::coordinate_quiet() {
-  if (!is_coordinator() || decided_ || confirming_ || describing_) return;
+  if (!is_coordinator() || decided_ || describing_) return;
   if (any_dead() && !actions_.survive_failures) return;  // The death ends the job.
-  const std::string dead = dead_list();
-  if (dead.size() >= dead_listed_max * sizeof(std::uint32_t)) return;
-  if (!all([&](const participant& w) { return w.quiet && w.dead == dead; })) return;
+  const rest_agreement::deaths known = deaths();
+  if (known.list.size() >= dead_listed_max * sizeof(std::uint32_t)) return;
   if (all([](const participant& w) { return w.ended; })) return;
-  if (!none_under_way()) return;
-  for (participant& w : participants_) w.confirmed = false;
-  confirming_ = true;
-  ++round_;
-  broadcast(message::confirm);
+  if (agreement_.may_ask(known)) broadcast(message::confirm);
 }
 
-void termination::coordinate_confirmations() {
-  if (!all([](const participant& w) { return w.confirmed; })) return;
-  confirming_ = false;
+void termination::coordinate_description() {
+  if (!is_coordinator() || decided_ || describing_) return;
   describing_ = true;
   for (participant& w : participants_) w.part.clear(), w.part_complete = false;
   broadcast(message::describe);
@@ -350,65 +317,53 @@ void termination::coordinate_parts() {
 
 // --- What every process does ---------------------------------------------------------------------
 
-termination::counts termination::count() noexcept {
-  counts sum;
-  const auto number = [](const std::atomic<std::uint64_t>& of) {
-    // Relaxed: the writers are parked, and the count of parked workers orders what they wrote.
-    return of.load(std::memory_order_relaxed);
-  };
-  // The shares of the dead before the sums: port counts a message in the sum first.
+// What the devices have counted with the dead.
+message_counts termination::share_of_dead() const noexcept {
+  traffic share;
   if (any_dead()) [[unlikely]]
-    for (int dead = 0; dead < between_.process_count(); ++dead) {
-      if (!is_dead(dead)) continue;
-      for (const auto& p : between_.ports()) {
-        sum.sent -= number(p->with(dead).sent) + number(p->with(dead).answered);
-        sum.received -= number(p->with(dead).received);
-      }
-    }
-  for (const auto& p : between_.ports()) {
-    sum.sent += number(p->all().sent) + number(p->all().answered);
-    sum.received += number(p->all().received);
-  }
-  return sum;
+    for (int dead = 0; dead < between_.process_count(); ++dead)
+      if (is_dead(dead))
+        for (const auto& d : between_.devices()) d->with(dead).add_to(share);
+  return {share.sent, share.received};
 }
 
-// Nothing when somebody may still go on without a message from another process.
-std::optional<termination::counts> termination::counts_at_rest() noexcept {
-  // The order matters. A thread of a rank that ends later may have woken a worker; and a worker may have
-  // been woken by a message, which would be counted although it has not been acted upon: whoever counted
-  // it has left its spot before.
-  const std::uint64_t threads_ended = workers_.threads_ended();
-  const counts now = count();
-  if (!workers_.others_are_parked() || !workers_.no_attached_since(threads_ended) || is_writing())
-    return {};
-  // A worker that has been rung for a death may end a wait of its ranks by it, which is no message.
-  if (!between_.all_have_seen_deaths()) return {};
-  return now;
+// The shares of the dead before the sums: a device counts a message in the sum first.
+message_counts termination::count() const noexcept {
+  const message_counts dead = share_of_dead();
+  const traffic all = between_.look().counted.sums;
+  return {all.sent - dead.sent, all.received - dead.received};
 }
 
-bool termination::is_writing() noexcept {
-  return std::any_of(between_.ports().begin(), between_.ports().end(),
-                     [](const auto& p) { return p->writing() != 0; });
-}
-
-bool termination::quiescent(worker& last) {
-  if (last.outside() == nullptr) {  // A helper, which has no port.
+// Called by the worker that parked last: all were parked at a moment between its first look and this one.
+rest_observer::answer termination::look(worker& last) noexcept {
+  if (last.outside() == nullptr) {  // A helper, which has no device.
     workers_.at(0).notify();
-    return true;
+    return answer::sleep;
   }
   const std::lock_guard hold(lock_);
-  const std::optional<counts> now = counts_at_rest();
-  if (!now || (told_valid_ && *now == told_)) return true;
-  told_ = *now;
-  told_valid_ = true;
-  state(message::quiet, *now);
-  return true;
+  at_rest_.reset();
+  const std::optional<network_look>& first = network::of(last).look_before_rest();
+  const message_counts dead = share_of_dead();
+  const network_look second = between_.look();
+  if (!first || !between_.was_at_rest(*first, second) || dead_count_.value() != second.deaths)
+    return answer::look_again;
+  const traffic& sums = second.counted.sums;
+  if (sums.begun != sums.ended) return answer::sleep;  // What is under way wakes a worker.
+  const message_counts now{sums.sent - dead.sent, sums.received - dead.received};
+  if (told_valid_ && now == told_ && !is_asked_) return answer::sleep;
+  at_rest_ = now;
+  return answer::tell;
 }
 
-// The ranks of a process that was quiet go on only after a message has come, which counts.
-bool termination::still_quiet() {
-  told_valid_ = told_valid_ && counts_at_rest() == told_;
-  return told_valid_;
+// What look() has found holds of the moment at which all were parked, also when somebody has woken since.
+void termination::tell(worker&) {
+  const std::lock_guard hold(lock_);
+  if (!at_rest_) return;  // A death has become known.
+  const bool is_same = told_valid_ && *at_rest_ == told_;
+  if (is_same && !is_asked_) return;
+  told_ = *at_rest_;
+  told_valid_ = true;
+  state(std::exchange(is_asked_, false) && is_same ? message::confirmed : message::quiet, told_);
 }
 
 // With the lock held.
@@ -444,8 +399,10 @@ void termination::process_died(int process, const std::string& why) {
     if (is_coordinator()) log_text(actions_.in_words(process, why));
     // Everything is said anew: a new coordinator has heard nothing yet, and the counts that were said include messages
     // of the dead. Ranks that waited for the dead go on.
-    said_ended_ = said_halted_ = told_valid_ = false;
-    confirming_ = describing_ = false;
+    said_ended_ = said_halted_ = told_valid_ = is_asked_ = false;
+    at_rest_.reset();
+    describing_ = false;
+    agreement_.forget_round();
     if (!decided_ && told_failure_) failures_.push_back(*told_failure_);
     stops_again_ = decided_;  // The coordinator may have died before it had told all to stop.
     std::fill(halted_workers_.begin(), halted_workers_.end(), false);
@@ -489,12 +446,13 @@ void termination::attend() noexcept {
   if (std::exchange(stops_again_, false) && is_coordinator())
     broadcast(message::stop, static_cast<std::uint64_t>(stop_status_));
   // Counted before the look at the fibers: a message that begins work is counted only after the work counts as a fiber.
-  const counts now = count();
+  const message_counts now = count();
   if (workers_.fibers_have_ended()) {
     // Said again when a message has come since for which no rank waited: the coordinator compares the counts.
     if (!said_ended_ || now != ended_with_) {
       said_ended_ = true;
       ended_with_ = now;
+      told_valid_ = false;  // The coordinator has other counts now than those at rest.
       state(message::ended, now);
       coordinate_end();
     }

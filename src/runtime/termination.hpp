@@ -11,11 +11,12 @@
 #include <vector>
 
 #include "runtime/network.hpp"
+#include "runtime/rest_agreement.hpp"
 #include "sync/published.hpp"
 
 namespace weft {
 
-class termination final : public pass_hook {
+class termination final : public pass_hook, public rest_observer {
  public:
   struct actions {
     // Called on the coordinator, once: tells people the job's first failure.
@@ -45,8 +46,8 @@ class termination final : public pass_hook {
   void fail(const std::string& text, int exit_status);
   // What every process finds out by itself, people hear from the coordinator alone.
   [[nodiscard]] bool is_coordinator() const noexcept { return coordinator() == between_.process(); }
-  // The scheduler's quiescent_handler: called by the worker that found all parked. True: it can only sleep.
-  bool quiescent(worker& last);
+  [[nodiscard]] answer look(worker& last) noexcept override;
+  void tell(worker& last) override;
   // Called before the workers run. `ask` makes another thread, the monitor, find out what else to say after describe();
   // that thread calls described() with it.
   void set_describer(std::function<void()> ask) { ask_further_ = std::move(ask); }
@@ -70,30 +71,18 @@ class termination final : public pass_hook {
     stop,       // from the coordinator: status, the dead
     halted,     // to the coordinator: this process reads and writes no memory of others any more
     unwind,     // from the coordinator: all are halted
-    quiet,      // to the coordinator: all workers are parked; counts, the dead
+    quiet,  // to the coordinator: all workers were parked at a moment; the counts of that moment, the dead
     confirm,    // from the coordinator: is that so still? round
-    confirmed,  // to the coordinator: it is; round, counts, the dead
-    denied,     // to the coordinator: it is not so any more; round, counts, the dead
+    confirmed,  // to the coordinator: they were all parked once more; round, counts, the dead
     describe,   // from the coordinator: say what your ranks wait for
     part,       // to the coordinator: some of that text; round; user: whether more follows
   };
 
  private:
-  // Messages to and from living processes.
-  struct counts {
-    std::uint64_t sent = 0;
-    std::uint64_t received = 0;
-    bool operator==(const counts&) const = default;
-  };
   // What the coordinator knows of a process.
   struct participant {
     bool ended = false;
     bool halted = false;
-    bool quiet = false;
-    bool confirmed = false;
-    counts told;
-    std::string dead;             // dead_list() of that process.
-    std::uint32_t statement = 0;  // The number of the newest statement that has come from it.
     std::string failure;
     std::string part;  // Its part of a deadlock report.
     bool part_complete = false;
@@ -108,24 +97,20 @@ class termination final : public pass_hook {
   void send(int process, message what, std::uint64_t first = 0, std::uint64_t second = 0,
             std::uint32_t user = 0, std::string_view text = {});
   void broadcast(message what, std::uint64_t first = 0);
-  void state(message what, const counts& now);
+  void state(message what, const message_counts& now);
   [[nodiscard]] int coordinator() const noexcept;
-  [[nodiscard]] counts count() noexcept;
-  [[nodiscard]] std::optional<counts> counts_at_rest() noexcept;
-  [[nodiscard]] bool is_writing() noexcept;
-  [[nodiscard]] bool still_quiet();
+  [[nodiscard]] message_counts share_of_dead() const noexcept;
+  [[nodiscard]] message_counts count() const noexcept;
 
   [[nodiscard]] std::string dead_list() const;
   void send_text(message what, std::uint64_t first, std::string_view text);
-  [[nodiscard]] static bool is_news(participant& w, const counts& told, std::string_view dead,
-                                    std::uint32_t statement);
+  [[nodiscard]] rest_agreement::deaths deaths() const;
   void stop(int exit_status);
   void say_why(const std::string& text, int exit_status);
   void coordinate_failure(const std::string& text, int exit_status);
   void coordinate_end();
-  [[nodiscard]] bool none_under_way() const;
   void coordinate_quiet();
-  void coordinate_confirmations();
+  void coordinate_description();
   void coordinate_parts();
   void send_description();
   void give_urgent() noexcept;
@@ -149,17 +134,20 @@ class termination final : public pass_hook {
   // One lock for all that follows: no message of a rank comes by here.
   std::recursive_mutex lock_;
   std::vector<participant> participants_;
+  rest_agreement agreement_;  // Of the coordinator, or of who may become it.
   std::vector<bool> halted_workers_;
   std::vector<std::pair<std::string, int>> failures_;  // From threads that are no workers.
   std::optional<std::pair<std::string, int>>
       told_failure_;   // The coordinator it went to may have died.
   std::string death_;  // The text about the first dead process, when it ends the job.
   std::uint64_t death_since_ns_ = 0;
-  counts told_;
+  std::optional<message_counts> at_rest_;  // What look() has found, for tell().
+  message_counts told_;
   bool told_valid_ = false;
+  bool is_asked_ = false;  // By the coordinator, whether that is so still.
   std::uint32_t statement_ = 0;
   bool said_ended_ = false;
-  counts ended_with_;
+  message_counts ended_with_;
   bool said_halted_ = false;
   bool said_stop_ = false;
   bool decided_ = false;  // The job has failed or stops.
@@ -170,9 +158,7 @@ class termination final : public pass_hook {
   std::optional<std::string> description_;  // This process's part, until it is sent.
   bool is_described_ = false;               // description_ is complete.
   bool released_ = false;
-  std::uint64_t round_ = 0;
-  int asked_by_ = -1;  // The process whose round round_ is.
-  bool confirming_ = false;
+  int asked_by_ = -1;  // The process that has begun the newest round known here.
 };
 
 }  // namespace weft

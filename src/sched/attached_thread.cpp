@@ -114,6 +114,8 @@ void attached_thread::go_on_with(fiber& urgent) {
   of_.running_ = &urgent;
   worker::caller_ = urgent.identity;
   ++of_.counts_.switches;
+  if (tracing() && !urgent.is_idle) [[unlikely]]
+    worker::trace_slice(urgent, trace_phase::begin, ticks());
   context::switch_to(*self.flow, *urgent.flow, of_.thread_);
   if (of_.dead_ != nullptr) of_.reclaim();
   of_.running_ = &on_own_thread;

@@ -48,6 +48,7 @@ struct alignas(cache_line) fiber {
   bool is_apart =
       false;  // It has kernel state of its own, such as a signal mask: fiber_hooks::change.
   bool is_called = false;  // Something has to run on its stack in its wait: fiber_hooks::answer.
+  bool is_idle = false;    // In a wait that a timeline shows as nothing.
   std::optional<context> flow;  // Empty until the first run.
   // Set during a wait: its description, and the completion counter that ends it, if one does.
   const wait_description* waiting_in = nullptr;
@@ -62,6 +63,10 @@ struct alignas(cache_line) fiber {
   // The doubly linked list of the worker's living fibers.
   fiber* older = nullptr;
   fiber* newer = nullptr;
+  // For the source of its work: functions on its stack that cannot go on while it waits.
+  std::uint32_t callers_below = 0;
+  // What it runs, where that has a name, for the report of a fault: text that stays.
+  const char* runs = nullptr;
 };
 
 // Counts what a fiber still waits for. The fiber's own worker lowers it, usually in a message handler, and at zero

@@ -18,6 +18,9 @@ class outside {
   // Whether nothing under way writes into the memory of fibers. Until then they may not unwind.
   [[nodiscard]] virtual bool at_rest() const noexcept = 0;
 
+  // Called before the worker parks. When it may be the last, since all others are parked, it notes what rest_observer::look()
+  // compares with; otherwise nothing, and that look does not know.
+  virtual void look_before_rest(bool may_be_last) noexcept = 0;
   // Called before the worker sleeps: from now on whatever comes rings the bell of ringing() or calls worker::notify().
   // False when something is there already. Either way the worker calls disarm() afterwards.
   [[nodiscard]] virtual bool arm() noexcept = 0;

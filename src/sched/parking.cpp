@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/clock.hpp"
+#include "sched/moving_threads.hpp"
 #include "sched/scheduler.hpp"
 #include "sched/worker.hpp"
 #include "trace/trace.hpp"
@@ -35,6 +36,17 @@ parked_count<>::outcome worker::try_park(const waiter& w) {
   return owner_.parked_.park(spot_, [&] { return has_work(w); });
 }
 
+// Called by the worker that has parked last.
+rest_observer::answer worker::look_at_rest(const rest_look& before, const waiter& w) {
+  using answer = rest_observer::answer;
+  if (owner_.has_ended() || owner_.stopping()) return answer::sleep;
+  // What lives wakes a worker, or the monitor does when it has ended.
+  if (!owner_.none_since(before))
+    return owner_.none_since(owner_.look_before_rest()) ? answer::look_again : answer::sleep;
+  if (has_work(w)) return answer::look_again;
+  return owner_.rest_observer_ != nullptr ? owner_.rest_observer_->look(*this) : answer::sleep;
+}
+
 void worker::park(waiter& w) {
   using outcome = parked_count<>::outcome;
   // However this returns, the outside and writers of memory need not wake this worker any more.
@@ -47,18 +59,18 @@ void worker::park(waiter& w) {
     }
   } const guard{outside_, memory_watch_};
   // Before the count: a thread that ends later may have woken a worker after all were parked.
-  const std::uint64_t threads_ended = owner_.threads_ended();
-  outcome now_is = try_park(w);
+  const rest_look before = owner_.look_before_rest();
+  if (outside_ != nullptr) outside_->look_before_rest(owner_.parked_.all_but_one());
+  const outcome now_is = try_park(w);
   if (now_is == outcome::awake) return;
-  // Relaxed: the last worker that parks sees what the others did before they parked.
-  if (now_is == outcome::last && owner_.no_attached_since(threads_ended) &&
-      owner_.timers_.load(std::memory_order_relaxed) == 0 && !owner_.has_ended() && !has_work(w) &&
-      !owner_.stopping()) {
-    owner_.parked_.leave(spot_);
-    if (outside_ != nullptr) outside_->disarm();
-    if (!owner_.quiescent_ || !owner_.quiescent_(*this)) return;
-    // Other processes may still bring work.
-    if (try_park(w) == outcome::awake) return;
+  if (now_is == outcome::last) {
+    using answer = rest_observer::answer;
+    if (const answer next = look_at_rest(before, w); next != answer::sleep) {
+      owner_.parked_.leave(spot_);
+      if (outside_ != nullptr) outside_->disarm();
+      if (next == answer::tell) owner_.rest_observer_->tell(*this);
+      return;
+    }
   }
   std::uint64_t deadline = w.deadline_ns;
   for (const looked_at& at : looked_at_)
@@ -95,6 +107,9 @@ bool worker::wake_to_steal(int victim) noexcept {
 
 // Returns when somebody wakes this worker, something comes from outside, or the time is over.
 void worker::sleep(std::int64_t timeout_ns) {
+  // In a chunk it keeps its thread: frames of another rank lie on its stack.
+  if (place_ != nullptr && !in_chunk()) [[unlikely]]
+    return owner_.moving_->sleep(*this, timeout_ns);
   const outside::bell bell = outside_ != nullptr ? outside_->ringing() : outside::bell{};
   for (;;) {
     if (bell.word == nullptr ? spot_.sleep(timeout_ns)

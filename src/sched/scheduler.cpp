@@ -15,6 +15,8 @@
 #include "base/topology.hpp"
 #include "sched/alternate_stack.hpp"
 #include "sched/calling_thread.hpp"
+#include "sched/moving_threads.hpp"
+#include "sched/worker_thread.hpp"
 #include "trace/trace.hpp"
 
 namespace weft {
@@ -41,12 +43,19 @@ constexpr std::uint64_t longest_spin_ns = 10'000'000;
 
 }  // namespace
 
+void begin_worker_thread(const std::string& name) noexcept {
+  block_signals();
+  pthread_setname_np(pthread_self(), name.c_str());
+}
+
 thread_local constinit bool calling_thread_is_worker::wanted_ = false;
 
 spinning spinning::with(const scheduler_options& options) noexcept {
-  const std::uint32_t clocked = options.is_crowded ? 1 : 16;
-  if (options.spin_ns) return {*options.spin_ns, *options.spin_ns, clocked, options.is_crowded};
-  if (options.is_crowded)
+  // One that moves gives its thread to other workers, likewise.
+  const bool gives_up = options.is_crowded || options.threads != 0;
+  const std::uint32_t clocked = gives_up ? 1 : 16;
+  if (options.spin_ns) return {*options.spin_ns, *options.spin_ns, clocked, gives_up};
+  if (gives_up)
     return {shortest_spin_ns * crowded_spins, shortest_spin_ns * crowded_spins, clocked, true};
   // A seeded schedule has one worker, to which nobody else brings anything.
   return {shortest_spin_ns, options.seed ? shortest_spin_ns : longest_spin_ns, clocked, false};
@@ -61,11 +70,23 @@ scheduler::scheduler(const scheduler_options& options)
   (void)ns_per_tick();  // Measured before anything is timed with it.
   for (std::size_t i = 0; i < options_.cores.size(); ++i)
     workers_.push_back(std::make_unique<worker>(*this, static_cast<int>(i), options_.cores[i]));
+  if (options_.threads > 0 && options_.threads < worker_count())
+    moving_ = std::make_unique<moving_threads>(*this, options_.threads);
 }
 
 scheduler::~scheduler() = default;
 
 void scheduler::run() {
+  if (moving_ != nullptr)
+    moving_->run();
+  else
+    run_bound();
+  made_->way_in.close();
+  while (!made_->way_in.is_empty()) give_core_up();  // Their waits end with the job.
+}
+
+// Each worker has a thread of its own.
+void scheduler::run_bound() {
   const bool runs_first = calling_thread_is_worker::take();
   threads_.reserve(workers_.size());
   // They begin once all are there: a job of fewer would hang.
@@ -79,11 +100,9 @@ void scheduler::run() {
   };
   const auto start = [&](worker& of) {
     return start_thread(formatted("worker {} of {}", of.index(), worker_count()), [&, &self = of] {
-      block_signals();
+      begin_worker_thread("weft-" + std::to_string(self.index()));
       const alternate_stack faults;
       if (self.core() >= 0) static_cast<void>(pin_this_thread(self.core()));
-      const std::string name = "weft-" + std::to_string(self.index());
-      pthread_setname_np(pthread_self(), name.c_str());
       trace_thread(self.index());
       {
         const std::lock_guard wait(all_there);
@@ -106,8 +125,6 @@ void scheduler::run() {
     workers_.front()->run();
   }
   join_all();
-  made_->way_in.close();
-  while (!made_->way_in.is_empty()) give_core_up();  // Their waits end with the job.
 }
 
 std::shared_ptr<gate> scheduler::way_in_of_new_thread() const {

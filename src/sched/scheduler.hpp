@@ -19,6 +19,8 @@
 
 namespace weft {
 
+class moving_threads;
+
 // The signal that makes a thread record its stack (runtime/thread_calls.hpp). Its default action is to be ignored, so
 // one that comes late does nothing.
 inline constexpr int stack_signal = SIGURG;
@@ -34,6 +36,8 @@ struct scheduler_options {
       false;  // There are more workers here, with those of other processes, than cores.
   steal_mode steal = steal_mode::random;
   std::optional<std::uint64_t> seed;
+  int threads = 0;  // Fewer than workers, which move between them; 0: a thread for each worker.
+  bool always_moves = false;  // They move at every wait that finds nothing: for tests.
 };
 
 // How a worker that has found nothing spins before it sleeps: for how long (spin_limit.hpp), and how.
@@ -66,22 +70,14 @@ class scheduler {
   // Called before run(): `handler` gets the records of this kind. It runs on the receiving worker, inside its waits,
   // and does not wait.
   void set_handler(std::uint8_t kind, mail_handler handler) noexcept { handlers_[kind] = handler; }
-  // Called before run(). A worker calls `handler` when it has found all workers parked with fibers alive, but no mail
-  // and no timer: a deadlock, unless another process brings work. True: the worker sleeps, since one may.
-  using quiescent_handler = std::function<bool(worker& last)>;
-  void set_quiescent_handler(quiescent_handler handler) { quiescent_ = std::move(handler); }
+  // Called before run(). `observer` outlives it. Rest is a deadlock, unless another process brings work.
+  void set_rest_observer(rest_observer& observer) noexcept { rest_observer_ = &observer; }
   // Called by a worker that becomes shared: threads that ranks have made may bring work from now on.
   void note_attached() noexcept { attached_threads_.store(true, std::memory_order_relaxed); }
-  // A worker calls threads_ended() before it sees all workers parked, and no_attached_since() with its result after it.
-  // True: no thread that could bring work has lived in between. docs/protocols/parking.md.
-  [[nodiscard]] std::uint64_t threads_ended() const noexcept { return made_->lived.ended(); }
-  [[nodiscard]] bool no_attached_since(std::uint64_t ended) const noexcept {
-    return !attached_threads_.load(std::memory_order_relaxed) || made_->lived.none_since(ended);
-  }
   // Called by any thread, hints: whether a thread that a rank has made lives, and how many of them wait in calls of
   // weft.
   [[nodiscard]] bool has_attached_threads() const noexcept {
-    return !no_attached_since(threads_ended());
+    return !no_attached_since(made_->lived.ended());
   }
   [[nodiscard]] std::size_t waiting_attached() const noexcept {
     return waiting_attached_.load(std::memory_order_relaxed);
@@ -100,9 +96,6 @@ class scheduler {
   void set_wait_watcher(wait_watcher watcher) noexcept;
   // Called after run(): delivers the mail that nobody has looked at.
   void deliver_rest();
-  // Called by a worker: whether all others are parked. When true, it sees all that they wrote before.
-  [[nodiscard]] bool others_are_parked() const noexcept { return parked_.all_but_one(); }
-
   // Keeps run() from returning when all fibers have ended, until release(). Called once, before run().
   void hold() noexcept {
     living_.expect_another();
@@ -124,9 +117,11 @@ class scheduler {
     if (network_work_.end()) end_work();
   }
 
-  // A pointer for the handlers; the scheduler only keeps it.
+  // Pointers that the scheduler only keeps: for handlers of mail, and what its fibers are parts of.
   void set_user_data(void* user_data) noexcept { user_data_ = user_data; }
   [[nodiscard]] void* user_data() const noexcept { return user_data_; }
+  void set_job(void* job) noexcept { job_ = job; }
+  [[nodiscard]] void* job() const noexcept { return job_; }
 
   // Runs until every fiber has ended; the calling thread waits.
   void run();
@@ -157,9 +152,21 @@ class scheduler {
 
  private:
   friend class worker;
+  friend class moving_threads;
 
+  void run_bound();
   void attract_attention() noexcept;
   void count_out() noexcept;
+  // The first look comes before a worker parks, the second after it was the last to park.
+  [[nodiscard]] rest_look look_before_rest() const noexcept {
+    return {made_->lived.ended(), timers_.ended()};
+  }
+  [[nodiscard]] bool no_attached_since(std::uint64_t ended) const noexcept {
+    return !attached_threads_.load(std::memory_order_relaxed) || made_->lived.none_since(ended);
+  }
+  [[nodiscard]] bool none_since(const rest_look& look) const noexcept {
+    return no_attached_since(look.threads_ended) && timers_.none_since(look.timers_ended);
+  }
   // Called by each worker in a stop, when all have acknowledged it.
   void abandon_network_work() noexcept;
   [[nodiscard]] bool has_surplus(int index);
@@ -167,17 +174,19 @@ class scheduler {
   scheduler_options options_;
   const spinning spinning_;
   std::array<mail_handler, mail_kinds> handlers_{};
-  quiescent_handler quiescent_;
+  rest_observer* rest_observer_ = nullptr;
   wait_watcher watcher_ = nullptr;
   void* user_data_ = nullptr;
+  void* job_ = nullptr;
   std::vector<std::unique_ptr<worker>> workers_;
   std::vector<std::thread> threads_;
+  std::unique_ptr<moving_threads> moving_;  // Null: each worker stays on its thread.
 
   join_count<> living_;               // Fibers, work of sources, and one more after hold().
   abandonable_count<> network_work_;  // A part of these.
   std::uint64_t held_ = 0;            // How many hold() has added; constant while workers run.
   alignas(padding_bytes) parked_count<> parked_;
-  std::atomic<std::int64_t> timers_{0};
+  lifetime_count<> timers_;  // Fibers that wait for a time: parked workers are no deadlock.
   std::atomic<bool> attached_threads_{false};
   std::atomic<std::size_t> waiting_attached_{0};
   struct threads_of_ranks {

@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "base/kernel.hpp"
 #include "base/pause.hpp"
+#include "sched/moving_threads.hpp"
 #include "sched/scheduler.hpp"
 #include "sched/worker.hpp"
 #include "trace/trace.hpp"
@@ -36,19 +37,16 @@ class kept_errno_at_work {
   const int before_;
 };
 
-// While it lives, some fiber waits for a time: parked workers are no deadlock.
+// While it lives, some fiber waits for a time.
 class timer {
  public:
-  // Relaxed: the last worker that parks sees what the others did before they parked.
-  explicit timer(std::atomic<std::int64_t>& count) : count_(count) {
-    count_.fetch_add(1, std::memory_order_relaxed);
-  }
-  ~timer() { count_.fetch_sub(1, std::memory_order_relaxed); }
+  explicit timer(lifetime_count<>& count) : count_(count) { count_.begin(); }
+  ~timer() { count_.end(); }
   timer(const timer&) = delete;
   timer& operator=(const timer&) = delete;
 
  private:
-  std::atomic<std::int64_t>& count_;
+  lifetime_count<>& count_;
 };
 
 }  // namespace
@@ -151,6 +149,8 @@ fiber* worker::poll_on_fast_path(completion_counter& c, int sender) {
   // A report is given on the slow path, where the fiber says what it waits for.
   if (owner_.attention_.hint() != attended_) [[unlikely]]
     return nullptr;
+  if (place_ != nullptr && moving_threads::is_wanted(*this)) [[unlikely]]
+    return nullptr;
   if (fast_waits_from_now() > 0 && !in_chunk() && !(sender >= 0 && take_mail_of(sender, c))) {
     const waiter w{nullptr, nullptr, nullptr, &c};
     poll(&w);
@@ -215,10 +215,14 @@ void worker::block(waiter& w) {
     in_wait(fiber& waiting, const waiter& w) : f(waiting) {
       f.waiting_in = w.description;
       f.waits_for = w.counter;
+      if (tracing()) [[unlikely]]
+        trace_wait_of(f, f.waiting_in);
     }
     ~in_wait() {
       f.waiting_in = outer;
       f.waits_for = outer_waits_for;
+      if (tracing()) [[unlikely]]
+        trace_wait_of(f, outer);
     }
   } marked(self, w);
   std::uint32_t idle_rounds = 0;
@@ -230,6 +234,10 @@ void worker::block(waiter& w) {
     if (self.is_called && w.may_stop) [[unlikely]]
       hooks.answer(self);
     if (w.is_over()) return;
+    if (place_ != nullptr && w.may_switch && moving_threads::is_wanted(*this)) [[unlikely]] {
+      (void)owner_.moving_->rest(*this, &w, true);
+      if (w.is_over()) return;
+    }
     // This is an urgent fiber on an attached thread. It gives the thread back; any thread of the worker may resume it.
     if (attached_thread_ != nullptr) [[unlikely]] {
       if (unwinding_ && w.may_stop) throw job_stopped{};
@@ -276,6 +284,16 @@ void worker::block(waiter& w) {
     }
     if (seeded_ && seeded_clock_.advance(now_ns())) [[unlikely]]
       continue;
+    // What it waits for may be another worker's of this thread to do.
+    if (place_ != nullptr) [[unlikely]] {
+      using rested = moving_threads::rested;
+      const rested now_is = owner_.moving_->rest(*this, &w, idle_rounds == 0);
+      if (now_is == rested::is_to_park) park(w);
+      if (now_is != rested::alone) {
+        idle_rounds = 0;
+        continue;
+      }
+    }
     // Quick looks. In the first round, when something is most likely to come, a short rest lies between two looks, or
     // none when each look also goes to other processes. In later rounds a pause instruction comes before each look.
     const spinning& how = owner_.spinning_;
@@ -296,7 +314,7 @@ void worker::block(waiter& w) {
       note_running();
       handoff_lock_->offer();
     }
-    if (how.gives_core_up) [[unlikely]]
+    if (how.gives_core_up && place_ == nullptr) [[unlikely]]
       give_core_up();
     if (++idle_rounds % how.rounds_per_clock != 0) continue;
     const std::uint64_t now = now_ns();
@@ -332,6 +350,10 @@ void worker::yield() {
   if (in_chunk()) return;
   if (unwinding_) [[unlikely]]
     throw job_stopped{};
+  // So would those that wait for what another worker of this thread does. Relaxed, as below.
+  if (place_ != nullptr && (!has_ready() || passes_.load(std::memory_order_relaxed) % 4 == 1))
+      [[unlikely]]
+    (void)owner_.moving_->rest(*this, nullptr, any);
   // Fibers that yield again and again are always ready and would starve the source. Relaxed: only this worker writes
   // it.
   if (passes_.load(std::memory_order_relaxed) % 4 == 0) source_first_ = true;
@@ -347,7 +369,7 @@ void worker::yield() {
     switch_to(*next);
   } else if (seeded_) [[unlikely]] {
     tick_seeded();
-  } else if (owner_.spinning_.gives_core_up && !any) [[unlikely]] {
+  } else if (owner_.spinning_.gives_core_up && !any && place_ == nullptr) [[unlikely]] {
     // A rank that asks again and again for a message holds the core that the sender may need.
     give_core_up();
   }
@@ -386,7 +408,7 @@ void worker::block_as_timer(waiter& w) {
 }
 
 void worker::sleep(std::uint64_t duration_ns, const wait_description& description, bool may_stop) {
-  const trace_span traced(trace_kind::sleep, number());
+  const trace_span traced(trace_kind::sleep, number(), 0, description.call);
   const std::uint64_t deadline_ns = now_ns() + duration_ns;
   const auto sleep_until = [&](bool (*is_past)(const void*) noexcept, const void* subject,
                                std::uint64_t wake_at_ns) {

@@ -128,16 +128,33 @@ std::size_t worker::calls_of(fiber& f, std::span<std::uintptr_t> calls) noexcept
   return it.count;
 }
 
-// An attached thread's own flow, which has no home, is no slice of a timeline. A fiber of no rank runs tasks.
+namespace {
+
+// An urgent fiber goes on beside its rank's own code. One of no rank runs tasks.
+trace_kind kind_of_slice(const fiber& f) noexcept {
+  if (f.number >= 0) return trace_kind::run;
+  return f.is_urgent ? trace_kind::beside : trace_kind::task;
+}
+}  // namespace
+
+// An attached thread's own flow, which has no home, is no slice of a timeline.
+void worker::trace_slice(const fiber& f, trace_phase phase, std::uint64_t now) noexcept {
+  if (f.home == nullptr || &f == &f.home->root_) return;
+  record_trace_event(phase, kind_of_slice(f), f.number, 0, 0, nullptr, now);
+}
+
 void worker::trace_switch(const fiber& from, const fiber& to) noexcept {
   const std::uint64_t now = ticks();
-  const auto tell = [&](const fiber& f, trace_phase phase) {
-    if (f.home == nullptr || &f == &f.home->root_) return;
-    record_trace_event(phase, f.number >= 0 ? trace_kind::run : trace_kind::task, f.number, 0, 0,
-                       nullptr, now);
-  };
-  tell(from, trace_phase::end);
-  tell(to, trace_phase::begin);
+  if (!from.is_idle) trace_slice(from, trace_phase::end, now);
+  if (!to.is_idle) trace_slice(to, trace_phase::begin, now);
+}
+
+// A fiber that is no rank's own does nothing while it waits, although its worker looks for work on its stack. Ranks say
+// themselves when they wait.
+void worker::trace_wait_of(fiber& f, const wait_description* in) noexcept {
+  const bool is_idle = f.number < 0 && in != nullptr && !in->ends_by_itself;
+  if (std::exchange(f.is_idle, is_idle) != is_idle)
+    trace_slice(f, is_idle ? trace_phase::end : trace_phase::begin, ticks());
 }
 
 // The root, or an attached thread, frees what a fiber leaves behind: nobody can free the stack that it stands on.
@@ -165,13 +182,8 @@ void worker::reclaim() noexcept {
   owner_.count_out();
 }
 
-void worker::run() {
-  current_worker_ = this;
-  thread_number_.store(gettid(), std::memory_order_relaxed);  // Relaxed: a number, no more.
-  thread_ = this_thread_state();
-  if (tracing()) needs_slow_path_ = true;
-  root_.flow.emplace();
-  running_ = &root_;
+// What the root does: it waits, as fibers do, until all fibers of the job have ended.
+void worker::run_root() {
   static constexpr wait_description idle{"idle"};
   waiter end{[](const void* subject) noexcept {
                return static_cast<const scheduler*>(subject)->living_.all_arrived();
@@ -180,6 +192,16 @@ void worker::run() {
   end.may_stop = false;
   if (!end.is_over()) block(end);
   leave_shared();
+}
+
+void worker::run() {
+  current_worker_ = this;
+  thread_number_.store(gettid(), std::memory_order_relaxed);  // Relaxed: a number, no more.
+  thread_ = this_thread_state();
+  if (tracing()) needs_slow_path_ = true;
+  root_.flow.emplace();
+  running_ = &root_;
+  run_root();
   root_.flow.reset();
   thread_number_.store(0, std::memory_order_relaxed);
   current_worker_ = nullptr;

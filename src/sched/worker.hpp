@@ -1,4 +1,6 @@
-// A worker: a kernel thread, pinned to a core, that runs fibers; and block(), the one wait of the code base.
+// A worker: what a kernel thread runs, fibers with their mail; and block(), the one wait of the code base. Usually a worker
+// has a thread of its own, pinned to a core; moving_threads.hpp has threads between which workers move. "The worker's own
+// thread" is then the one that runs it.
 //
 // A function here is called on the worker's own thread, or by its attached thread (attached_thread.hpp), unless its
 // comment says otherwise. "A hint" is a value that may be out of date when the caller reads it.
@@ -19,6 +21,7 @@
 #include "sched/fiber.hpp"
 #include "sched/loop.hpp"
 #include "sched/outside.hpp"
+#include "sched/rest.hpp"
 #include "sched/seeded_clock.hpp"
 #include "sched/spin_limit.hpp"
 #include "sched/work_source.hpp"
@@ -30,6 +33,7 @@
 namespace weft {
 
 class scheduler;
+struct worker_place;
 
 // How long wait_for_memory() lets the worker sleep when a writer may not wake it: the first sleep, and the longest.
 inline constexpr std::uint64_t silent_sleep_ns_min = 200'000;
@@ -61,6 +65,8 @@ class worker {
   [[nodiscard]] int index() const noexcept { return index_; }
   [[nodiscard]] int core() const noexcept { return core_; }
   [[nodiscard]] scheduler& owner() const noexcept { return owner_; }
+  // Whether other threads may run it later than the one that does now. Known before any fiber runs.
+  [[nodiscard]] bool moves() const noexcept { return place_ != nullptr; }
   // The rank whose code the calling thread runs now, in a chunk of a loop the loop's owner; null for none. The thread
   // is a worker's or an attached thread.
   [[nodiscard]] static void* identity() noexcept {
@@ -421,12 +427,14 @@ class worker {
     std::uint64_t parks = 0;
     std::uint64_t steals = 0;
     std::uint64_t failed_steals = 0;
+    std::uint64_t moves = 0;  // To another thread.
   };
   [[nodiscard]] const statistics& counts() const noexcept { return counts_; }
 
  private:
   friend class scheduler;
   friend class attached_thread;
+  friend class moving_threads;
 
   struct waiting_record {
     int to;
@@ -486,6 +494,9 @@ class worker {
   }
   void prepare(fiber& f);
   [[gnu::noinline]] static void trace_switch(const fiber& from, const fiber& to) noexcept;
+  static void trace_slice(const fiber& f, trace_phase phase, std::uint64_t now) noexcept;
+  // `f`, which runs, waits so from now on; null: no longer.
+  [[gnu::noinline]] static void trace_wait_of(fiber& f, const wait_description* in) noexcept;
   void unlink_ready(fiber& previous, fiber& taken) noexcept {
     previous.next = taken.next;
     if (&taken == ready_tail_) ready_tail_ = &previous;
@@ -494,6 +505,7 @@ class worker {
   [[nodiscard]] fiber* take_next();
   [[nodiscard]] fiber* take_urgent() noexcept;
   static void fiber_main(void* self);
+  void run_root();
   [[noreturn]] void finish(fiber& self) noexcept;
   void reclaim() noexcept;
   [[gnu::noinline]] void begin_call_on_slow_path();
@@ -533,6 +545,7 @@ class worker {
   // The part of has_work() that only code of this worker can make true.
   [[nodiscard]] bool has_own_work(const waiter& w) noexcept;
   void park(waiter& w);
+  [[nodiscard]] rest_observer::answer look_at_rest(const rest_look& before, const waiter& w);
   // Notes the fiber that runs on the worker's own thread, before that thread gives up or offers the hand-off lock.
   void note_running() noexcept { runs_on_own_thread_ = running_; }
   [[nodiscard]] parked_count<>::outcome try_park(const waiter& w);
@@ -641,6 +654,7 @@ class worker {
   seeded_clock seeded_clock_;
   spin_limit spin_limit_;
   statistics counts_;
+  worker_place* place_ = nullptr;  // Null: it stays on its thread. See moving_threads.hpp.
 
   // Stopping.
   std::uint64_t attended_ = 0;  // The scheduler's attention_ when attend() last ran.

@@ -6,7 +6,7 @@
 // The heavy fence (membarrier) runs a full fence on every thread of the process, so either the
 // waker's load sees `parked`, or the parker's second look sees the work. docs/protocols/parking.md.
 //
-//   R1 wake:           exchange state_ -- A1 sleep, cancel: load state_   the parker sees what its
+//   R1 wake:           exchange state_ -- A1 sleep, is_awake, cancel: load state_   the parker sees what its
 //                                                                         waker did before
 //   L1 wake_if_parked: work, then state_ -- H1 announce: state_, then work   no wake-up is lost
 #pragma once
@@ -54,6 +54,11 @@ class parking_spot {
     return wake();
   }
 
+  // Called by the parker: whether somebody has woken it. It sees what that one did before.
+  [[nodiscard]] bool is_awake() const noexcept {
+    return state_.load(Atomics::acquire("A1")) == awake;
+  }
+
   [[nodiscard]] bool is_parked() const noexcept {
     return state_.load(std::memory_order_relaxed) == parked;  // Relaxed: a hint.
   }
@@ -78,8 +83,8 @@ class parking_spot {
 // How many of a fixed number of parkers are parked. The last one that parks learns so: nobody is left to bring work.
 //
 // A waker lowers the count before it wakes a parker: the parker may park again at once and must not be counted twice. A
-// parker lowers the count itself only when it wakes on its own. So the count is at most the number of parkers that are
-// parked and that nobody is about to wake. It may be lower for a moment, when one waker was slower than another.
+// parker lowers the count itself only when it wakes on its own, before it is awake. So the count is at most the number of
+// parkers that are parked and that nobody is about to wake. It may be lower for a moment, when one waker was slower than another.
 //
 //   R2 park: fetch_add count_ -- A2 park: fetch_add count_   the last parker sees all that others did
 template <class Atomics = std_atomics>
@@ -108,9 +113,11 @@ class parked_count {
                                                                          : outcome::parked;
   }
 
-  // Called by a parker that wakes on its own.
+  // Called by a parker that wakes on its own. As in wake(), the count is lowered first: after the cancellation a waker that is
+  // late puts its own back, and may park as if this one had no work.
   void leave(spot& mine) noexcept {
-    if (mine.cancel()) count_.fetch_sub(1, std::memory_order_relaxed);  // Relaxed: only counts.
+    count_.fetch_sub(1, std::memory_order_relaxed);  // Relaxed: only counts.
+    if (!mine.cancel()) count_.fetch_add(1, std::memory_order_relaxed);
   }
 
   // Called by anyone after publishing work for the parker of `other`. True when this call woke it.

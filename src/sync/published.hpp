@@ -42,6 +42,13 @@ class join_count {
   void expect(std::uint64_t count) noexcept { left_.store(count, std::memory_order_relaxed); }
   // Called by a thread that is expected, or before anybody arrives. Relaxed: it orders no other memory.
   void expect_another() noexcept { left_.fetch_add(1, std::memory_order_relaxed); }
+  // Called by any thread: one more is expected, unless all have arrived. Relaxed: it orders no other memory.
+  [[nodiscard]] bool expect_another_if_any() noexcept {
+    std::uint64_t left = left_.load(std::memory_order_relaxed);
+    while (left != 0 && !left_.compare_exchange_weak(left, left + 1, std::memory_order_relaxed)) {
+    }
+    return left != 0;
+  }
   // Called once by each thread that is expected. Returns how many are left, 0 for the last.
   std::uint64_t arrive() noexcept { return left_.fetch_sub(1, Atomics::acq_rel("A2", "R3")) - 1; }
   // Called by any thread: whether at most `left` have not arrived. When true, the caller sees what the others did.

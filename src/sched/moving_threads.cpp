@@ -1,0 +1,462 @@
+#include "sched/moving_threads.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/clock.hpp"
+#include "base/format.hpp"
+#include "base/kernel.hpp"
+#include "base/sleeping_threads.hpp"
+#include "base/start_thread.hpp"
+#include "sched/alternate_stack.hpp"
+#include "sched/scheduler.hpp"
+#include "sched/worker.hpp"
+#include "sched/worker_thread.hpp"
+
+namespace weft {
+namespace {
+
+// So long a thread has been idle before it takes a worker from another one: a thread that is about to come back to its
+// worker, whose data its cache holds, is left alone.
+constexpr std::uint64_t take_after_ns = 30'000;
+// So long a thread without a worker looks before it sleeps.
+constexpr std::uint64_t idle_spin_ns = 100'000;
+// A thread adds workers of others up to so many: the kernel takes 128 words.
+constexpr std::size_t words_slept_at_max = 120;
+
+// The lookout looks so often while some thread is busy, and else.
+constexpr std::chrono::microseconds tick(1'000), idle_tick(5'000);
+// A thread that has been with one worker for so many looks loses the others: to an idle thread at once, to a spare one
+// when it is held in a call of the kernel, or computes long.
+constexpr int busy_ticks = 1, held_ticks = 2, computing_ticks = 10;
+// Spare threads, for each of the others, up to which one that computes is reason for a further one.
+constexpr int computing_spares = 4;
+// Spare threads in all.
+constexpr std::size_t spare_threads_max = 64;
+
+}  // namespace
+
+moving_threads::moving_threads(scheduler& of, int threads)
+    : owner_(of),
+      count_(threads),
+      places_(static_cast<std::size_t>(of.worker_count())),
+      threads_(static_cast<std::size_t>(threads)),
+      seen_(static_cast<std::size_t>(threads)) {
+  const int workers = of.worker_count();
+  for (int i = 0; i < workers; ++i) {
+    worker_place& p = places_[static_cast<std::size_t>(i)];
+    p.of = &of.at(i);
+    // Relaxed, here and wherever `thread` is read or written: a hint of whom to tell. The runner word says who runs it.
+    p.thread.store(i * threads / workers, std::memory_order_relaxed);
+    p.of->place_ = &p;
+  }
+  for (int i = 0; i < threads; ++i) threads_[static_cast<std::size_t>(i)].index = i;
+}
+
+moving_threads::~moving_threads() = default;
+
+void moving_threads::run() {
+  for (worker_place& p : places_) {
+    worker& w = *p.of;
+    WEFT_ASSERT(w.outside_ == nullptr);
+    w.root_.stack = w.stacks_.take();
+    w.root_.flow.emplace(w.root_.stack, &moving_threads::root_main, &p);
+    w.running_ = &w.root_;
+  }
+  // They begin once all are there: with fewer the job would be slower than it need be.
+  std::mutex all_there;
+  bool may_begin = false;
+  std::unique_lock starting(all_there);
+  const auto gated = [&](const auto& body) {
+    {
+      const std::lock_guard wait(all_there);
+      if (!may_begin) return;
+    }
+    body();
+  };
+  std::vector<std::thread> first;
+  const auto join_all = [&] {
+    if (starting.owns_lock()) starting.unlock();
+    for (std::thread& t : first) t.join();
+  };
+  std::thread lookout;
+  try {
+    for (moving_thread& t : threads_)
+      first.push_back(start_thread(formatted("thread {} of {} for workers", t.index, count_),
+                                   [&, this] { gated([&] { serve(t); }); }));
+    lookout = start_thread("the lookout of workers that wait for a thread",
+                           [&, this] { gated([this] { look_out(); }); });
+  } catch (...) {
+    join_all();
+    throw;
+  }
+  may_begin = true;
+  join_all();
+  {
+    const std::lock_guard hold(lock_);
+    ends_ = true;
+  }
+  changed_.notify_one();
+  lookout.join();
+  for (moving_thread& s : spares_) s.called.call();
+  for (std::thread& t : started_) t.join();
+  for (worker_place& p : places_) {
+    p.of->root_.flow.reset();
+    p.of->stacks_.give_back(p.of->root_.stack);
+  }
+}
+
+// --- A worker, from its threads' side ----------------------------------------------------------------
+
+// The worker's own flow of control, on a stack of its own.
+void moving_threads::root_main(void* place) {
+  auto& p = *static_cast<worker_place*>(place);
+  p.of->run_root();
+  p.has_ended.store(true, std::memory_order_relaxed);
+  context::leave_to(*p.of->root_.flow, *p.on->own.flow);
+}
+
+void moving_threads::begin(moving_thread& me) noexcept {
+  begin_worker_thread(me.is_spare ? "weft-spare" : formatted("weft-{}", me.index));
+  me.state = this_thread_state();
+  me.own.flow.emplace();
+  me.number.store(gettid(), std::memory_order_relaxed);
+}
+
+// Runs the worker, whose runner the thread is, until that is put down.
+void moving_threads::go_on(moving_thread& me, worker_place& p) noexcept {
+  worker& w = *p.of;
+  fiber& f = *w.running_;
+  const bool is_new_here = w.thread_.error_number != me.state.error_number;
+  if (!me.is_spare && p.thread.load(std::memory_order_relaxed) != me.index) {
+    p.thread.store(me.index, std::memory_order_relaxed);
+    ++w.counts_.moves;
+  }
+  p.on = &me;
+  w.thread_ = me.state;
+  w.thread_number_.store(me.number.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  me.runs.store(w.index_, std::memory_order_relaxed);
+  me.passes.store(me.passes.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  worker::current_worker_ = &w;
+  worker::caller_ = f.identity;
+  if (f.is_apart) [[unlikely]]
+    worker::hooks.change(f);
+  // Signals of its ranks may come to this thread from now on.
+  if (is_new_here && worker::hooks.look != nullptr) [[unlikely]]
+    worker::hooks.look(w);
+  context::switch_to(*me.own.flow, *f.flow, me.state);
+  if (w.running_->is_apart) [[unlikely]]
+    worker::hooks.change(me.own);
+  worker::current_worker_ = nullptr;
+  worker::caller_ = nullptr;
+  me.runs.store(-1, std::memory_order_relaxed);
+  w.thread_number_.store(0, std::memory_order_relaxed);
+  p.on = nullptr;
+  // From here on another thread may run it. One that has ended keeps its runner: nobody runs it again.
+  if (p.has_ended.load(std::memory_order_relaxed))
+    note_end();
+  else
+    p.runner.put_down();
+  if (owner_.options_.always_moves)
+    threads_[static_cast<std::size_t>(p.thread.load(std::memory_order_relaxed))].called.call();
+}
+
+void moving_threads::note_end() noexcept {
+  if (ended_.fetch_add(1, std::memory_order_relaxed) + 1 != static_cast<int>(places_.size()))
+    return;
+  for (moving_thread& t : threads_) t.called.call();
+}
+
+// Called on the fiber that runs the worker's wait loop. Returns when some thread goes on with the worker.
+void moving_threads::put_down(worker& here) noexcept {
+  context::switch_to(*here.running_->flow, *here.place_->on->own.flow, here.thread_);
+}
+
+bool moving_threads::is_wanted(const worker& here) noexcept {
+  return here.place_->on->is_wanted.load(std::memory_order_relaxed);
+}
+
+moving_threads::rested moving_threads::rest(worker& here, const waiter* w,
+                                            bool has_worked) noexcept {
+  worker_place& p = *here.place_;
+  moving_thread& me = *p.on;
+  if (worker::in_chunk()) {  // It has frames of another rank on its stack.
+    give_core_up();
+    return rested::alone;
+  }
+  me.passes.store(me.passes.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  me.is_wanted.store(false, std::memory_order_relaxed);
+  if (owner_.options_.always_moves) {
+    send_elsewhere(p);
+  } else if (!me.is_spare) {
+    const std::uint64_t now = now_ns();
+    if (has_worked || me.idle_since_ns == 0) me.idle_since_ns = now;
+    me.chosen = choose_own(me);
+    if (me.chosen == nullptr && w != nullptr && now - me.idle_since_ns >= take_after_ns)
+      me.chosen = choose_others(me);
+    if (me.chosen == nullptr) {
+      give_core_up();  // A spare thread could use it, or another program.
+      return rested::alone;
+    }
+    me.idle_since_ns = 0;
+  }
+  p.rests_in = w;
+  put_down(here);
+  return std::exchange(p.is_to_park, false) ? rested::is_to_park : rested::was_away;
+}
+
+void moving_threads::sleep(worker& here, std::int64_t timeout_ns) noexcept {
+  worker_place& p = *here.place_;
+  if (owner_.options_.always_moves) send_elsewhere(p);
+  p.has_parked = true;
+  p.wakes_at_ns.store(timeout_ns < 0 ? 0 : now_ns() + static_cast<std::uint64_t>(timeout_ns),
+                      std::memory_order_relaxed);
+  put_down(here);
+  p.has_parked = p.is_to_park = false;
+  p.wakes_at_ns.store(0, std::memory_order_relaxed);
+  if (!here.spot_.is_awake()) owner_.parked_.leave(here.spot_);  // Its time is over.
+}
+
+// It will be another thread's worker, which is called when it has been put down.
+void moving_threads::send_elsewhere(worker_place& p) noexcept {
+  const auto threads = static_cast<std::uint32_t>(count_);
+  p.thread.store(static_cast<int>(p.of->next_random() % threads), std::memory_order_relaxed);
+  ++p.of->counts_.moves;
+}
+
+// --- Which worker a thread runs ---------------------------------------------------------------------
+
+// True: the caller, `runner`, is its runner now, and the worker has something to do.
+bool moving_threads::take_if_it_can_go_on(worker_place& p, std::uint32_t runner) noexcept {
+  worker& w = *p.of;
+  const auto is_late = [&] {
+    const std::uint64_t at = p.wakes_at_ns.load(std::memory_order_relaxed);
+    return at != 0 && now_ns() >= at;
+  };
+  if (p.runner.number() != p.runner.nobody || (w.is_parked() && !is_late())) return false;
+  if (!p.runner.try_take(runner)) return false;
+  if (p.has_parked ? !w.is_parked() || is_late() : p.rests_in == nullptr || w.has_work(*p.rests_in))
+    return true;
+  p.runner.put_down();
+  return false;
+}
+
+worker_place* moving_threads::choose_own(moving_thread& me) noexcept {
+  const int places = static_cast<int>(places_.size());
+  for (int left = places, at = me.next; left > 0; --left, ++at) {
+    if (at >= places) at = 0;
+    worker_place& p = places_[static_cast<std::size_t>(at)];
+    if (p.thread.load(std::memory_order_relaxed) != me.index ||
+        !take_if_it_can_go_on(p, me.runner()))
+      continue;
+    me.next = at + 1;
+    return &p;
+  }
+  return nullptr;
+}
+
+// One that waits for a thread which runs another. Nearest first: of this thread's NUMA node, then of the others.
+worker_place* moving_threads::choose_others(const moving_thread& me) noexcept {
+  const std::vector<int>& nodes = owner_.options().nodes;
+  const auto node_of = [&](int thread) { return nodes[static_cast<std::size_t>(thread)]; };
+  for (const bool same_node : {true, false})
+    for (worker_place& p : places_) {
+      const int its = p.thread.load(std::memory_order_relaxed);
+      if (its == me.index || (node_of(its) == node_of(me.index)) != same_node) continue;
+      const int runs = threads_[static_cast<std::size_t>(its)].runs.load(std::memory_order_relaxed);
+      if (runs >= 0 && take_if_it_can_go_on(p, me.runner())) return &p;
+    }
+  return nullptr;
+}
+
+void moving_threads::serve(moving_thread& me) noexcept {
+  const alternate_stack faults;
+  begin(me);
+  while (!is_over()) {
+    worker_place* next = std::exchange(me.chosen, nullptr);
+    if (next == nullptr) next = choose_own(me);
+    if (next != nullptr)
+      go_on(me, *next);
+    else
+      idle(me);
+  }
+  me.own.flow.reset();
+}
+
+// None of the thread's workers can go on.
+void moving_threads::idle(moving_thread& me) noexcept {
+  // Those that rest park first, as only then who brings them work wakes a thread.
+  for (worker_place& p : places_)
+    if (p.thread.load(std::memory_order_relaxed) == me.index && !p.of->is_parked() &&
+        p.runner.try_take(me.runner())) {
+      p.is_to_park = true;
+      me.chosen = &p;
+      return;
+    }
+  const std::uint64_t now = now_ns();
+  if (me.idle_since_ns == 0) me.idle_since_ns = now;
+  if (now - me.idle_since_ns >= take_after_ns) {
+    me.chosen = choose_others(me);
+    if (me.chosen != nullptr) {
+      me.idle_since_ns = 0;
+      return;
+    }
+  }
+  if (now - me.idle_since_ns < idle_spin_ns) return give_core_up();
+  sleep_idle(me);
+  me.idle_since_ns = 0;
+}
+
+// Sleeps until somebody wakes one of its workers, or one whose thread is busy, or calls the thread.
+void moving_threads::sleep_idle(moving_thread& me) noexcept {
+  me.called.answer();
+  me.words.clear();
+  me.slept_at.clear();
+  me.words.add(me.called.word(), call_word<>::not_called);
+  std::uint64_t deadline = 0;
+  const auto sleep_at = [&](const worker_place& p) {
+    me.words.add(p.of->spot_.word(), parking_spot<>::parked);
+    me.slept_at.push_back(&p);
+    if (const std::uint64_t at = p.wakes_at_ns.load(std::memory_order_relaxed); at != 0)
+      deadline = deadline == 0 ? at : std::min(deadline, at);
+  };
+  for (const worker_place& p : places_) {
+    if (p.thread.load(std::memory_order_relaxed) != me.index) continue;
+    if (p.has_ended.load(std::memory_order_relaxed)) continue;
+    if (p.of->is_parked())
+      sleep_at(p);
+    else if (p.runner.number() <= static_cast<std::uint32_t>(count_) + 1)
+      return;  // There is something to do. But a spare thread calls when it puts the worker down.
+  }
+  for (const worker_place& p : places_) {
+    if (me.slept_at.size() >= words_slept_at_max) break;
+    const int its = p.thread.load(std::memory_order_relaxed);
+    if (its != me.index && p.of->is_parked() &&
+        threads_[static_cast<std::size_t>(its)].runs.load(std::memory_order_relaxed) >= 0)
+      sleep_at(p);
+  }
+  if (is_over()) return;
+  std::int64_t timeout = -1;
+  if (deadline != 0) {
+    const std::uint64_t now = now_ns();
+    timeout = deadline > now ? static_cast<std::int64_t>(deadline - now) : 0;
+  }
+  me.words.sleep(timeout);
+  // Whoever woke one of these has woken this thread only, and another one may have to know: the worker's own, which has
+  // gone to sleep meanwhile, or one to which it has moved while this thread slept.
+  for (const worker_place* p : me.slept_at)
+    if (!p->of->is_parked()) {
+      const int its = p->thread.load(std::memory_order_relaxed);
+      if (its != me.index) threads_[static_cast<std::size_t>(its)].called.call();
+    }
+}
+
+// --- Workers that wait for a busy thread -----------------------------------------------------------------
+
+void moving_threads::serve_as_spare(moving_thread& me) noexcept {
+  const alternate_stack faults;
+  begin(me);
+  for (;;) {
+    if (!me.called.answer()) {
+      me.words.clear();
+      me.words.add(me.called.word(), call_word<>::not_called);
+      me.words.sleep(-1);
+      continue;
+    }
+    worker_place* const p = me.given.load(std::memory_order_relaxed);
+    if (p == nullptr) break;  // The end.
+    go_on(me, *p);
+    // The worker's own thread does not look at one that a spare thread has.
+    const int its = p->thread.load(std::memory_order_relaxed);
+    me.given.store(nullptr, std::memory_order_relaxed);
+    spares_at_work_.fetch_sub(1, std::memory_order_relaxed);
+    threads_[static_cast<std::size_t>(its)].called.call();
+  }
+  me.own.flow.reset();
+}
+
+void moving_threads::look_out() {
+  begin_worker_thread("weft-lookout");
+  std::unique_lock hold(lock_);
+  while (!ends_) {
+    const bool any_runs = std::ranges::any_of(threads_, [](const moving_thread& t) {
+      return t.runs.load(std::memory_order_relaxed) >= 0;
+    });
+    changed_.wait_for(hold, any_runs ? tick : idle_tick);
+    if (ends_) return;
+    look();
+  }
+}
+
+void moving_threads::look() {
+  for (std::size_t i = 0; i < threads_.size(); ++i) {
+    const std::uint64_t passes = threads_[i].passes.load(std::memory_order_relaxed);
+    const bool is_busy = threads_[i].runs.load(std::memory_order_relaxed) >= 0;
+    seen_[i].ticks = is_busy && passes == seen_[i].passes_then ? seen_[i].ticks + 1 : 0;
+    seen_[i].passes_then = passes;
+  }
+  const auto lookout = static_cast<std::uint32_t>(count_) + 1;
+  for (worker_place& p : places_) {
+    const auto its = static_cast<std::size_t>(p.thread.load(std::memory_order_relaxed));
+    moving_thread& t = threads_[its];
+    if (p.runner.number() != p.runner.nobody) continue;
+    if (t.runs.load(std::memory_order_relaxed) < 0) continue;  // It looks at them itself.
+    if (p.of->is_parked() && p.wakes_at_ns.load(std::memory_order_relaxed) == 0) continue;
+    t.is_wanted.store(true, std::memory_order_relaxed);
+    if (seen_[its].ticks < busy_ticks || !take_if_it_can_go_on(p, lookout)) continue;
+    if (has_held_long(t, seen_[its]) && !call_an_idle_one() && give_to_spare(p)) continue;
+    p.runner.put_down();
+    if (call_an_idle_one()) return;  // It takes one of them; the next look is soon.
+  }
+}
+
+bool moving_threads::call_an_idle_one() noexcept {
+  for (moving_thread& t : threads_)
+    if (t.runs.load(std::memory_order_relaxed) < 0) {
+      t.called.call();
+      return true;
+    }
+  return false;
+}
+
+bool moving_threads::has_held_long(const moving_thread& t, const seen& s) const {
+  const bool may_compute =
+      spares_at_work_.load(std::memory_order_relaxed) < computing_spares * count_;
+  if (s.ticks >= computing_ticks && may_compute) return true;
+  return s.ticks >= held_ticks &&
+         standing_thread(t.number.load(std::memory_order_relaxed)).is_in_call;
+}
+
+// False: there is no thread for it.
+bool moving_threads::give_to_spare(worker_place& p) {
+  moving_thread* free = nullptr;
+  for (moving_thread& s : spares_)
+    if (s.given.load(std::memory_order_relaxed) == nullptr) free = &s;
+  if (free == nullptr) {
+    if (spares_.size() + threads_.size() >= places_.size() || spares_.size() >= spare_threads_max)
+      return false;
+    moving_thread& made = spares_.emplace_back();
+    made.is_spare = true;
+    made.index = count_ + static_cast<int>(spares_.size());  // The lookout's number lies between.
+    try {
+      started_.push_back(
+          start_thread("a spare thread for workers", [this, &made] { serve_as_spare(made); }));
+    } catch (const error&) {
+      spares_.pop_back();
+      return false;
+    }
+    free = &made;
+  }
+  spares_at_work_.fetch_add(1, std::memory_order_relaxed);
+  free->given.store(&p, std::memory_order_relaxed);
+  p.runner.pass_to(free->runner());
+  free->called.call();
+  return true;
+}
+
+}  // namespace weft
