@@ -1,8 +1,0 @@
-/* Standard output and standard error that a rank has given another file, as calls name them. */
-#ifndef WEFT_IMAGE_HOST_OUTPUT_H
-#define WEFT_IMAGE_HOST_OUTPUT_H
-
-/* The descriptor that code at `from` means by this one. */
-int weft_meant_output(const void* from, int descriptor);
-
-#endif

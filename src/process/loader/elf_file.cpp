@@ -1,0 +1,302 @@
+#include "process/loader/elf_file.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "base/format.hpp"
+#include "base/reasons.hpp"
+#include "weft/error.hpp"
+
+namespace weft::process {
+namespace {
+
+#if defined(__x86_64__)
+constexpr int machine = EM_X86_64;
+constexpr std::uint32_t call_relocation = R_X86_64_IRELATIVE;
+constexpr std::uint32_t relative_relocation = R_X86_64_RELATIVE;
+constexpr std::uint32_t copy_relocation = R_X86_64_COPY;
+constexpr std::array<std::uint32_t, 3> references{R_X86_64_64, R_X86_64_GLOB_DAT,
+                                                  R_X86_64_JUMP_SLOT};
+#elif defined(__aarch64__)
+constexpr int machine = EM_AARCH64;
+constexpr std::uint32_t call_relocation = R_AARCH64_IRELATIVE;
+constexpr std::uint32_t relative_relocation = R_AARCH64_RELATIVE;
+constexpr std::uint32_t copy_relocation = R_AARCH64_COPY;
+constexpr std::array<std::uint32_t, 3> references{R_AARCH64_ABS64, R_AARCH64_GLOB_DAT,
+                                                  R_AARCH64_JUMP_SLOT};
+#else
+constexpr int machine = EM_NONE;
+constexpr std::uint32_t call_relocation = 0;
+constexpr std::uint32_t relative_relocation = 0;
+constexpr std::uint32_t copy_relocation = 0;
+constexpr std::array<std::uint32_t, 0> references{};
+#endif
+
+bool is_in(const ElfW(Phdr) & s, std::uint64_t address) noexcept {
+  return s.p_type == PT_LOAD && address >= s.p_vaddr && address < s.p_vaddr + s.p_filesz;
+}
+
+}  // namespace
+
+elf_file::elf_file(std::string path) : path_(std::move(path)) {
+  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  struct stat file {};
+  if (descriptor_ < 0 || ::fstat(descriptor_, &file) != 0) {
+    const int reason = errno;
+    if (descriptor_ >= 0) ::close(descriptor_);
+    throw error(formatted("cannot read {}: {}", path_, reason_with_limit(reason)));
+  }
+  size_ = static_cast<std::size_t>(file.st_size);
+  void* const mapped =
+      ::mmap(nullptr, std::max<std::size_t>(size_, 1), PROT_READ, MAP_PRIVATE, descriptor_, 0);
+  base_ = static_cast<const std::byte*>(mapped);
+  const int not_mapped = errno;
+  const auto refuse = [&](std::string_view why) {
+    if (mapped != MAP_FAILED) ::munmap(mapped, std::max<std::size_t>(size_, 1));
+    ::close(descriptor_);
+    throw error(formatted("{} {}", path_, why));
+  };
+  if (mapped == MAP_FAILED)
+    refuse(formatted("cannot be mapped: {}", reason_with_limit(not_mapped)));
+  ElfW(Ehdr) header{};
+  if (size_ >= sizeof header) std::memcpy(&header, base_, sizeof header);
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) refuse("is no program of this system");
+  if (header.e_machine != machine || header.e_type != ET_DYN)
+    refuse("cannot be loaded many times: it is not position-independent, or of another machine");
+  if (header.e_phoff > size_ || header.e_phnum > (size_ - header.e_phoff) / sizeof(ElfW(Phdr)))
+    refuse("is cut off");
+  for (const ElfW(Phdr) & s : segments()) {
+    if (s.p_type != PT_DYNAMIC) continue;
+    if (s.p_offset > size_ || s.p_filesz > size_ - s.p_offset) refuse("is cut off");
+    dynamic_ = table<ElfW(Dyn)>(s.p_offset, s.p_filesz / sizeof(ElfW(Dyn)));
+  }
+  if (dynamic_.empty()) refuse("is linked statically: programs of several ranks must not be");
+}
+
+elf_file::elf_file(elf_file&& other) noexcept
+    : path_(std::move(other.path_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      base_(std::exchange(other.base_, nullptr)),
+      size_(other.size_),
+      dynamic_(other.dynamic_) {}
+
+elf_file::~elf_file() {
+  if (base_ == nullptr) return;
+  ::munmap(const_cast<std::byte*>(base_), std::max<std::size_t>(size_, 1));
+  ::close(descriptor_);
+}
+
+template <class T>
+std::span<const T> elf_file::table(std::size_t offset, std::size_t count) const {
+  if (offset > size_ || count > (size_ - offset) / sizeof(T))
+    throw error(formatted("{} is cut off", path_));
+  return {reinterpret_cast<const T*>(base_ + offset), count};
+}
+
+std::span<const ElfW(Phdr)> elf_file::segments() const noexcept {
+  const auto& header = *reinterpret_cast<const ElfW(Ehdr)*>(base_);
+  return {reinterpret_cast<const ElfW(Phdr)*>(base_ + header.e_phoff), header.e_phnum};
+}
+
+const ElfW(Xword) elf_file::own_address = relative_relocation;
+
+bool elf_file::holds(std::uint64_t address) const noexcept {
+  return std::ranges::any_of(segments(), [&](const ElfW(Phdr) & s) { return is_in(s, address); });
+}
+
+std::size_t elf_file::offset_of(std::uint64_t address) const {
+  for (const ElfW(Phdr) & s : segments())
+    if (is_in(s, address)) return address - s.p_vaddr + s.p_offset;
+  throw error(formatted("{} refers to address {:#x}, which is not in it", path_, address));
+}
+
+std::uint64_t elf_file::value_of(std::int64_t tag) const noexcept {
+  for (const ElfW(Dyn) & entry : dynamic_)
+    if (entry.d_tag == tag) return entry.d_un.d_val;
+  return 0;
+}
+
+std::size_t elf_file::string_offset(std::uint64_t index) const {
+  return offset_of(value_of(DT_STRTAB)) + index;
+}
+
+std::string_view elf_file::string_at(std::uint64_t index) const {
+  const auto rest = bytes().subspan(std::min(string_offset(index), size_));
+  const auto end = std::ranges::find(rest, std::byte{0});
+  return {reinterpret_cast<const char*>(rest.data()), static_cast<std::size_t>(end - rest.begin())};
+}
+
+// Their number is not written down; the string table follows them in every linker's output, but
+// the hash table is what is certain.
+std::span<const ElfW(Sym)> elf_file::symbols() const {
+  const std::uint64_t hash = value_of(DT_GNU_HASH);
+  const std::size_t first = offset_of(value_of(DT_SYMTAB));
+  if (hash == 0) {
+    const std::uint64_t old_hash = value_of(DT_HASH);
+    if (old_hash == 0) return {};
+    return table<ElfW(Sym)>(first, table<std::uint32_t>(offset_of(old_hash), 2)[1]);
+  }
+  const std::size_t at = offset_of(hash);
+  const auto header = table<std::uint32_t>(at, 4);
+  const std::uint32_t bucket_count = header[0], unhashed = header[1], mask_words = header[2];
+  const std::size_t buckets_at = at + 16 + mask_words * sizeof(ElfW(Addr));
+  std::uint32_t last = 0;
+  for (const std::uint32_t bucket : table<std::uint32_t>(buckets_at, bucket_count))
+    last = std::max(last, bucket);
+  if (last < unhashed) return table<ElfW(Sym)>(first, unhashed);
+  const std::size_t chains_at = buckets_at + std::size_t{4} * bucket_count;
+  // The last chain ends at a word whose lowest bit is set.
+  while ((table<std::uint32_t>(chains_at + std::size_t{4} * (last - unhashed), 1)[0] & 1) == 0)
+    ++last;
+  return table<ElfW(Sym)>(first, last + 1);
+}
+
+std::span<const ElfW(Sym)> elf_file::all_symbols() const {
+  const auto& header = *reinterpret_cast<const ElfW(Ehdr)*>(base_);
+  for (const ElfW(Shdr) & s : table<ElfW(Shdr)>(header.e_shoff, header.e_shnum))
+    if (s.sh_type == SHT_SYMTAB)
+      return table<ElfW(Sym)>(s.sh_offset, s.sh_size / sizeof(ElfW(Sym)));
+  return {};
+}
+
+std::string_view elf_file::soname() const {
+  const std::uint64_t index = value_of(DT_SONAME);
+  if (index != 0) return string_at(index);
+  const std::string_view path = path_;
+  return path.substr(path.rfind('/') + 1);
+}
+
+bool elf_file::answers_to(std::string_view name) const {
+  return soname() == name.substr(name.rfind('/') + 1);
+}
+
+std::vector<std::uint64_t> elf_file::needed() const {
+  std::vector<std::uint64_t> indices;
+  for (const ElfW(Dyn) & entry : dynamic_) {
+    if (entry.d_tag == DT_NULL) break;
+    if (entry.d_tag == DT_NEEDED) indices.push_back(entry.d_un.d_val);
+  }
+  return indices;
+}
+
+elf_calls elf_file::calls() const noexcept {
+  return {value_of(DT_INIT), value_of(DT_INIT_ARRAY), value_of(DT_INIT_ARRAYSZ) / sizeof(void*),
+          value_of(DT_FINI), value_of(DT_FINI_ARRAY), value_of(DT_FINI_ARRAYSZ) / sizeof(void*)};
+}
+
+std::size_t elf_file::static_tls_bytes() const noexcept {
+  if ((value_of(DT_FLAGS) & DF_STATIC_TLS) == 0) return 0;
+  for (const ElfW(Phdr) & s : segments())
+    if (s.p_type == PT_TLS) return s.p_memsz + s.p_align;
+  return 0;
+}
+
+bool elf_file::runs_while_loaded() const {
+  const auto any_call = [&](std::int64_t where, std::int64_t size) {
+    if (value_of(where) == 0) return false;
+    const auto all =
+        table<ElfW(Rela)>(offset_of(value_of(where)), value_of(size) / sizeof(ElfW(Rela)));
+    return std::ranges::any_of(all, [](const ElfW(Rela) & r) {
+      return static_cast<std::uint32_t>(ELF64_R_TYPE(r.r_info)) == call_relocation;
+    });
+  };
+  const auto chosen_by_call = [](const ElfW(Sym) & s) {
+    return ELF64_ST_TYPE(s.st_info) == STT_GNU_IFUNC && s.st_shndx != SHN_UNDEF;
+  };
+  return any_call(DT_RELA, DT_RELASZ) || any_call(DT_JMPREL, DT_PLTRELSZ) ||
+         std::ranges::any_of(symbols(), chosen_by_call);
+}
+
+bool elf_file::has_text_relocations() const noexcept {
+  return (value_of(DT_FLAGS) & DF_TEXTREL) != 0 ||
+         std::ranges::any_of(dynamic_, [](const ElfW(Dyn) & e) { return e.d_tag == DT_TEXTREL; });
+}
+
+bool elf_file::binds_to_itself() const noexcept {
+  return (value_of(DT_FLAGS) & DF_SYMBOLIC) != 0 ||
+         std::ranges::any_of(dynamic_, [](const ElfW(Dyn) & e) { return e.d_tag == DT_SYMBOLIC; });
+}
+
+bool elf_file::is_hidden_version(std::size_t symbol) const {
+  const std::uint64_t at = value_of(DT_VERSYM);
+  return at != 0 && (table<std::uint16_t>(offset_of(at) + 2 * symbol, 1)[0] & 0x8000) != 0;
+}
+
+void elf_file::each_reference(const std::function<void(const ElfW(Rela) &)>& visit) const {
+  for (const auto& [where, size] : {std::pair{DT_RELA, DT_RELASZ}, {DT_JMPREL, DT_PLTRELSZ}}) {
+    if (value_of(where) == 0) continue;
+    for (const ElfW(Rela) & r :
+         table<ElfW(Rela)>(offset_of(value_of(where)), value_of(size) / sizeof(ElfW(Rela)))) {
+      const auto kind = static_cast<std::uint32_t>(ELF64_R_TYPE(r.r_info));
+      if (symbol_of(r) != 0 && std::ranges::find(references, kind) != references.end()) visit(r);
+    }
+  }
+}
+
+void elf_file::each_taken_variable(const std::function<void(const ElfW(Rela) &)>& visit) const {
+  if (value_of(DT_RELA) == 0) return;
+  for (const ElfW(Rela) & r :
+       table<ElfW(Rela)>(offset_of(value_of(DT_RELA)), value_of(DT_RELASZ) / sizeof(ElfW(Rela))))
+    if (symbol_of(r) != 0 && static_cast<std::uint32_t>(ELF64_R_TYPE(r.r_info)) == copy_relocation)
+      visit(r);
+}
+
+bool elf_file::has_thread_locals() const noexcept {
+  return std::ranges::any_of(segments(), [](const ElfW(Phdr) & s) { return s.p_type == PT_TLS; });
+}
+
+bool elf_file::is_only_copy() const noexcept {
+  return is_executable() && has_thread_locals();
+}
+
+bool elf_file::is_of_call(const ElfW(Rela) & r) noexcept {
+  return static_cast<std::uint32_t>(ELF64_R_TYPE(r.r_info)) == references.back();
+}
+
+bool elf_file::is_bound_at_once() const noexcept {
+  return (value_of(DT_FLAGS_1) & DF_1_NOW) != 0 || (value_of(DT_FLAGS) & DF_BIND_NOW) != 0;
+}
+
+bool elf_file::is_never_unloaded() const noexcept {
+  return (value_of(DT_FLAGS_1) & DF_1_NODELETE) != 0;
+}
+
+std::size_t elf_file::span_bytes() const noexcept {
+  std::size_t end = 0;
+  for (const ElfW(Phdr) & s : segments())
+    if (s.p_type == PT_LOAD) end = std::max(end, s.p_vaddr + s.p_memsz);
+  return end;
+}
+
+// What the loader writes is of the constant segment, and the table of calls when names are looked up
+// late.
+std::vector<std::span<std::byte>> elf_file::writable_at(std::uintptr_t base) const {
+  std::vector<std::span<std::byte>> all;
+  for (const ElfW(Phdr) & s : segments())
+    if (s.p_type == PT_LOAD && (s.p_flags & PF_W) != 0)
+      all.push_back({reinterpret_cast<std::byte*>(base + s.p_vaddr), s.p_memsz});
+  return all;
+}
+
+std::size_t elf_file::writable_bytes() const noexcept {
+  std::size_t writable = 0, constant = 0;
+  for (const ElfW(Phdr) & s : segments()) {
+    if (s.p_type == PT_LOAD && (s.p_flags & PF_W) != 0) writable += s.p_memsz;
+    if (s.p_type == PT_GNU_RELRO) constant += s.p_memsz;
+  }
+  const std::size_t calls =
+      value_of(DT_PLTRELSZ) / sizeof(ElfW(Rela)) * sizeof(void*) + 3 * sizeof(void*);
+  const std::size_t rest = writable - std::min(writable, constant);
+  return rest - std::min(rest, is_bound_at_once() ? 0 : calls);
+}
+
+}  // namespace weft::process

@@ -1,0 +1,109 @@
+// A program or library in the file that the linker wrote, as far as loading copies of it needs.
+#pragma once
+#include <elf.h>
+#include <link.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft::process {
+
+// The calls before main() and after it, as addresses in the file; 0: none.
+struct elf_calls {
+  std::uint64_t first_init = 0;
+  std::uint64_t init_array = 0;
+  std::size_t init_count = 0;
+  std::uint64_t last_fini = 0;
+  std::uint64_t fini_array = 0;
+  std::size_t fini_count = 0;
+};
+
+class elf_file {
+ public:
+  // Throws weft::error when it cannot be read or is no shared object of this machine.
+  explicit elf_file(std::string path);
+  ~elf_file();
+  elf_file(elf_file&& other) noexcept;
+  elf_file& operator=(elf_file&&) = delete;
+  elf_file(const elf_file&) = delete;
+
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {base_, size_}; }
+  [[nodiscard]] std::span<const ElfW(Phdr)> segments() const noexcept;
+  [[nodiscard]] std::span<const ElfW(Dyn)> dynamic() const noexcept { return dynamic_; }
+
+  // The offset in the file of the byte with this address in memory; throws when the file has none.
+  [[nodiscard]] std::size_t offset_of(std::uint64_t address) const;
+  [[nodiscard]] bool holds(std::uint64_t address) const noexcept;
+  // The value of an entry of the dynamic section, 0 when there is none.
+  [[nodiscard]] std::uint64_t value_of(std::int64_t tag) const noexcept;
+  // A string of the dynamic string table, and where it lies in the file.
+  [[nodiscard]] std::string_view string_at(std::uint64_t index) const;
+  [[nodiscard]] std::size_t string_offset(std::uint64_t index) const;
+  [[nodiscard]] std::span<const ElfW(Sym)> symbols() const;
+  // The symbols for debuggers, which programs need not have.
+  [[nodiscard]] std::span<const ElfW(Sym)> all_symbols() const;
+
+  [[nodiscard]] std::string_view soname() const;
+  [[nodiscard]] std::vector<std::uint64_t> needed() const;  // Indices of strings.
+  // Whether a file that needs `name` means this one: its soname, or its path when it has none.
+  [[nodiscard]] bool answers_to(std::string_view name) const;
+  [[nodiscard]] elf_calls calls() const noexcept;
+  // Bytes of thread-locals that must lie at a fixed place in every thread; 0 when there are none.
+  [[nodiscard]] std::size_t static_tls_bytes() const noexcept;
+  // Whether code of the file runs while it is being relocated.
+  [[nodiscard]] bool runs_while_loaded() const;
+  [[nodiscard]] bool has_text_relocations() const noexcept;
+  // Whether the linker was told that the file's own definitions come first (-Bsymbolic).
+  [[nodiscard]] bool binds_to_itself() const noexcept;
+  // Whether this symbol is only for files that were linked with an older version of this one.
+  [[nodiscard]] bool is_hidden_version(std::size_t symbol) const;
+  // Words that are to hold the address of a symbol: where, which, and what is added.
+  void each_reference(const std::function<void(const ElfW(Rela) &)>& visit) const;
+  // Variables of libraries that an executable has taken to itself: where their values are to be copied to, and which.
+  void each_taken_variable(const std::function<void(const ElfW(Rela) &)>& visit) const;
+  // Whether it was linked as an executable (-pie), whose code counts on being the process's only one in some things.
+  [[nodiscard]] bool is_executable() const noexcept {
+    return (value_of(DT_FLAGS_1) & DF_1_PIE) != 0;
+  }
+  [[nodiscard]] bool has_thread_locals() const noexcept;
+  // An executable that knows where its thread-locals are, so that a process can hold one copy of it only.
+  [[nodiscard]] bool is_only_copy() const noexcept;
+  [[nodiscard]] static std::uint32_t symbol_of(const ElfW(Rela) & r) noexcept {
+    return static_cast<std::uint32_t>(ELF64_R_SYM(r.r_info));
+  }
+  // What a relocation says that needs no symbol: the file's own address and the addend; and one that says
+  // nothing.
+  static const ElfW(Xword) own_address;
+  static constexpr ElfW(Xword) no_relocation = 0;
+  // Whether that is of a function, which the loader may look for when it is called.
+  [[nodiscard]] static bool is_of_call(const ElfW(Rela) & r) noexcept;
+  // Whether the linker was told that the loader is to look for all names at once.
+  [[nodiscard]] bool is_bound_at_once() const noexcept;
+  // Whether the linker was told that dlclose() leaves it in memory.
+  [[nodiscard]] bool is_never_unloaded() const noexcept;
+  // Bytes from the file's address in memory to its end there.
+  [[nodiscard]] std::size_t span_bytes() const noexcept;
+  // The parts of it that the program may write, as the file in memory at `base` has them.
+  [[nodiscard]] std::vector<std::span<std::byte>> writable_at(std::uintptr_t base) const;
+  // Bytes that the program may write and the loader does not: .data and .bss.
+  [[nodiscard]] std::size_t writable_bytes() const noexcept;
+
+ private:
+  template <class T>
+  std::span<const T> table(std::size_t offset, std::size_t count) const;
+
+  std::string path_;
+  int descriptor_ = -1;
+  const std::byte* base_ = nullptr;
+  std::size_t size_ = 0;
+  std::span<const ElfW(Dyn)> dynamic_;
+};
+
+}  // namespace weft::process
