@@ -1,57 +1,46 @@
-// The memory in which the heaps of a process's ranks lie, and the signs of its workers. In a job of several processes
-// it is a file without a name (memfd), which the others of the node map.
+// Memory of a process that the other processes of its node may map: a file without a name (memfd). In a job of one process an
+// arena is private memory. Parts of regions lie in arenas (shared_parts.hpp), and the signs of workers (signs.hpp).
 #pragma once
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 
-#include "base/limits.hpp"
-#include "sync/memory_watch.hpp"
-
 namespace weft::rma {
 
-// What an arena looks like, the same for whoever maps it.
-struct arena_layout {
-  std::uint32_t workers = 0;
-  std::uint32_t ranks = 0;
-  std::uint64_t heap_bytes = 0;  // Of each rank, a multiple of the page size.
-
-  [[nodiscard]] std::size_t first_heap() const noexcept;
-  // From one heap to the next.
-  [[nodiscard]] std::size_t stride() const noexcept;
-  [[nodiscard]] std::size_t size() const noexcept { return first_heap() + ranks * stride(); }
-};
-
-// How another process finds it.
+// Other processes find an arena by its address.
 struct arena_address {
-  std::int32_t process = 0;  // The kernel's number; 0: the arena cannot be mapped.
+  std::int32_t process = 0;  // The kernel's number of the process; 0: nobody can map the arena.
   std::int32_t descriptor = -1;
   std::uint64_t cookie[2] = {};
-  arena_layout layout;
+  std::uint64_t bytes = 0;
 };
 
 class arena {
  public:
-  // Throws weft::error when the system has no room for the range. `shared`: others may map it.
-  arena(const arena_layout& layout, bool shared);
-  // Heaps begin at multiples of this in every process.
-  static constexpr std::size_t heap_alignment = std::size_t{2} << 20;  // A large page.
-  // That of another process of this node. Nothing when it cannot be mapped, or is not what the address says.
+  // An arena begins at a multiple of this in every process that maps it.
+  static constexpr std::size_t alignment = std::size_t{2} << 20;  // A large page.
+  // The user's bytes begin behind these.
+  static constexpr std::size_t head_bytes = 4096;
+
+  // Reserves so many bytes, zero until they are touched; only what is touched takes memory. Throws weft::error when the
+  // system has no room. `shared`: others may map it.
+  arena(std::size_t bytes, bool shared);
+  // Maps the arena of another process of this node. Returns nothing when it cannot be mapped, or is not what the address
+  // says.
   [[nodiscard]] static std::optional<arena> open(const arena_address& at) noexcept;
+  // Tells whether the system has room for so many arenas of so many bytes now, and for as much as one takes beside them.
+  [[nodiscard]] static bool has_room(std::size_t bytes, bool shared, std::size_t arenas) noexcept;
   arena(arena&& other) noexcept;
   arena& operator=(arena&&) = delete;
   ~arena();
 
   [[nodiscard]] const arena_address& address() const noexcept { return address_; }
-  [[nodiscard]] std::byte* heap(std::size_t rank) const noexcept {
-    return begin_ + address_.layout.first_heap() + rank * address_.layout.stride();
-  }
-  [[nodiscard]] memory_watch<>& watch(std::size_t worker) const noexcept;
-  // Not 0: somebody may store into the heaps without telling. Relaxed: whoever raises it wakes the sleepers then.
-  [[nodiscard]] std::atomic<std::uint32_t>& has_silent_writers() const noexcept;
-  void discard(std::span<std::byte> pages) const noexcept;
+  [[nodiscard]] std::size_t size() const noexcept { return address_.bytes; }
+  // The place so many bytes behind the begin.
+  [[nodiscard]] std::byte* at(std::uint64_t offset) const noexcept { return begin_ + offset; }
+  // The system may use large pages there: each is made, and cleared, when one byte of it is touched.
+  void allow_large_pages(std::span<std::byte> pages) const noexcept;
 
  private:
   arena() = default;

@@ -6,9 +6,11 @@
 #include <memory>
 #include <vector>
 
+#include "remote/gathering.hpp"
+
 namespace weft::rma {
 
-// Of one rank; used on its worker. It must be quiet when it goes.
+// One rank uses a context, on its worker. A context is quiet when it goes.
 class context {
  public:
   context() = default;
@@ -17,29 +19,23 @@ class context {
 
   // Whether nothing is under way: quiet() is then no more than a fence of the processor.
   [[nodiscard]] bool is_quiet() const noexcept { return !is_busy_; }
-  // Its rank keeps something for it that quiet() has to see off first.
+  // Its rank keeps something for it that quiet() has to send first.
   void note_gathered() noexcept { is_busy_ = true; }
 
  private:
   friend class initiator;
   friend class far_operations;
 
-  // Small puts and updates for others, until there are many: messages of one target in one.
-  struct gathered {
-    struct of_one {
-      std::vector<std::byte> bytes;
-      bool is_listed = false;  // In `filled`.
-    };
-    std::vector<of_one> of_rank;
-    std::vector<int> filled;  // Whose may hold something.
-  };
+  // Bytes of small puts and updates that go to one rank in one message.
+  static constexpr std::size_t gathered_bytes_max = 8192;
 
-  std::unique_ptr<gathered> gathers_;  // Null: each goes by itself.
-  bool is_busy_ = false;               // Something may be under way since the last quiet().
+  // By rank of the job; null: each goes by itself.
+  std::unique_ptr<remote::gathering<gathered_bytes_max>> gathers_;
+  bool is_busy_ = false;          // Something may be under way since the last quiet().
   std::vector<int> written_;      // Ranks that were sent operations since they were last asked.
-  std::vector<bool> is_written_;  // By rank; empty until the first.
+  std::vector<bool> is_written_;  // Has an element for each rank of the job once one is written.
   std::uint32_t replies_ =
-      0;  // What is to come before it is quiet: results of non-blocking operations, answers.
+      0;  // Results of non-blocking operations, and answers, that are to come before it is quiet.
   std::uint32_t awaited_ = 0;  // Results that calls wait for now.
 };
 

@@ -6,8 +6,9 @@
 #pragma once
 #include <cstdint>
 #include <span>
-#include <vector>
 
+#include "remote/credit_window.hpp"
+#include "remote/reply_table.hpp"
 #include "rma/initiator.hpp"
 #include "rma/memory.hpp"
 
@@ -15,80 +16,94 @@ namespace weft::rma {
 
 class far_operations {
  public:
-  far_operations(initiator& of, memory& shared) : of_(of), shared_(shared) {}
+  far_operations(initiator& of, memory& shared);
 
-  void put(context& c, void* to, const void* from, std::size_t bytes, int rank);
-  void get(context& c, void* to, const void* from, std::size_t bytes, int rank, bool waits);
-  void change(context& c, update what, number type, void* at, const void* operand,
-              const void* expected, void* old, int rank, bool waits);
+  // Ranks are numbers in the job, but those of locations. The part has the bytes that an operation names.
+  void put(context& c, const location& to, const void* from, std::size_t bytes);
+  void get(context& c, void* to, const location& from, std::size_t bytes, bool waits);
+  void change(context& c, update what, number type, const location& at, const void* operand,
+              const void* expected, void* old, bool waits);
+  void change_elements(context& c, const location& at, const element_update& what,
+                       const std::byte* operand, std::byte* old, std::size_t count, bool waits);
   // Asks those of `ranks` that were written, or all; returns when they have answered and nothing of the context is
   // to come.
   void quiet(context& c);
   void quiet(context& c, std::span<const int> ranks);
   void fence(context& c);
-  // Of a context that gathers: all of it goes.
+  // Sends all that a context has gathered.
   void send_gathered(context& c);
-  // The worker of that rank sleeps until its memory changes, and has been written.
+  // Wakes the worker of that rank, which sleeps until its memory changes, and has been written.
   void wake(int rank);
 
   // True when there were any.
   bool end_operations_with_dead();
 
-  [[nodiscard]] static memory::names add_handlers(detail::face_handlers& handlers, memory& of);
+  [[nodiscard]] static memory::names add_handlers(detail::handler_numbers& numbers, memory& of);
 
  private:
-  // What an answer is awaited for. Peers name it by number and generation; both are looked up, never followed.
+  // An operation whose answer is to come.
   struct awaited {
     std::byte* into = nullptr;
-    std::uint32_t bytes = 0;
-    std::uint32_t generation = 0;
-    std::uint32_t* count = nullptr;  // Lowered by the answer; null: free.
-    int process = -1;
+    std::size_t bytes = 0;
+    std::uint32_t* count = nullptr;  // Lowered by the answer.
   };
-  // Where an address of this rank lies in its regions.
-  struct place {
-    std::uint32_t region;
-    std::uint64_t distance;
+  // A location as a message names it.
+  struct target {
+    int rank;  // Its number in the job.
+    std::uint32_t part;
+    std::uint64_t offset;
   };
 
-  template <void (*Handle)(memory&, worker&, const comm::event&)>
-  static void call(void* shared, const comm::event& happened) noexcept;
-  static void on_put(memory& m, worker& here, const comm::event& happened);
-  static void on_get(memory& m, worker& here, const comm::event& happened);
-  static void on_update(memory& m, worker& here, const comm::event& happened);
-  static void on_flush(memory& m, worker& here, const comm::event& happened);
-  static void on_answer(memory& m, worker& here, const comm::event& happened);
+  // Handlers. `to` is the rank that the message is for.
+  static void on_put(memory& m, worker& here, detail::rank_state& to, const comm::event& happened);
+  static void on_get(memory& m, worker& here, detail::rank_state& to, const comm::event& happened);
+  static void on_update(memory& m, worker& here, detail::rank_state& to,
+                        const comm::event& happened);
+  static void on_flush(memory& m, worker& here, detail::rank_state& to,
+                       const comm::event& happened);
+  static void on_answer(memory& m, worker& here, detail::rank_state& to,
+                        const comm::event& happened);
   static void on_look(memory& m, worker& here, const comm::event& happened);
-  static void on_gathered(memory& m, worker& here, const comm::event& happened);
-  [[nodiscard]] static std::byte* place_meant(memory& m, worker& here, const comm::event& happened,
-                                              std::size_t bytes);
-  [[nodiscard]] static std::byte* place_in(memory& m, const worker& here, std::uint32_t rank,
-                                           std::uint32_t region, std::uint64_t distance,
+  static void on_gathered(memory& m, worker& here, detail::rank_state& to,
+                          const comm::event& happened);
+  static void on_elements(memory& m, worker& here, detail::rank_state& to,
+                          const comm::event& happened);
+  [[nodiscard]] static std::byte* bytes_meant(const memory& m, worker& here,
+                                              const detail::rank_state& to,
+                                              const comm::event& happened, std::size_t bytes);
+  [[nodiscard]] static std::byte* bytes_at(const memory& m, const detail::rank_state& to,
+                                           std::uint32_t part, std::uint64_t offset,
                                            std::size_t bytes) noexcept;
-  static void answer(memory& m, worker& here, const comm::event& asked,
+  static void answer(const memory& m, worker& here, const comm::event& asked,
                      std::span<const std::byte> data) noexcept;
 
-  [[nodiscard]] place find(const void* symmetric, std::size_t bytes, const char* what) const;
-  [[nodiscard]] comm::am message(int rank, comm::handler_id handler, place where) const noexcept;
+  [[nodiscard]] static target target_of(const location& where) noexcept;
+  [[nodiscard]] comm::am message(comm::handler_id handler, const target& to) const noexcept;
   [[nodiscard]] std::size_t piece_bytes_max(int rank) const noexcept;
   void send(const comm::am& what, int rank);
   void note_written(context& c, int rank);
   // True when it waits for others now.
-  [[nodiscard]] bool gather(context& c, int rank, place where, std::uint32_t what,
+  [[nodiscard]] bool gather(context& c, const target& to, std::uint32_t what,
                             std::span<const std::byte> data);
-  // What has been gathered for the rank goes.
+  void send_bytes_gathered(int rank, std::span<const std::byte> bytes);
+  // Sends what has been gathered for the rank.
   void send_gathered(context& c, int rank);
+  // Adds one to `count` until the answer comes. Returns the name by which the target answers, with the rank of this one.
   [[nodiscard]] std::uint64_t expect(void* into, std::size_t bytes, std::uint32_t& count, int rank);
   void ask(std::uint32_t& count, int rank);
-  // Until fewer than so many answers are to come.
-  void await(const std::uint32_t& count, std::uint32_t below, const char* what);
+  // Returns when no answer of these is to come.
+  void await(const std::uint32_t& count, const char* what);
+  // Calls `wait(description)`, in the accounts as a wait for a transfer.
+  template <class Wait>
+  void wait_for_transfer(const char* what, const Wait& wait);
+  void check_nothing_lost() const;
 
   initiator& of_;
   memory& shared_;
-  std::vector<awaited> awaited_;
-  std::vector<std::uint32_t> free_;
-  std::uint32_t under_way_ = 0;  // Of all contexts.
-  bool has_lost_ = false;        // Some will never come: the target is dead.
+  remote::reply_table<awaited, std::uint32_t, 8, 24> asked_;
+  remote::credit_window<remote::worker_credits>
+      answers_;            // Those that are to come, of all contexts.
+  bool has_lost_ = false;  // Some will never come: the target is dead.
 };
 
 }  // namespace weft::rma

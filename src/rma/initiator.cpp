@@ -5,28 +5,21 @@
 #include "base/format.hpp"
 #include "rma/far.hpp"
 #include "rma/memory.hpp"
-#include "weft/communicator.hpp"
 #include "weft/error.hpp"
 
 namespace weft::rma {
 namespace {
 
-constexpr std::size_t page_bytes = 4096;
-
-communicator world_of(const detail::rank_state& me) {
-  return communicator(me.shared->world, me.number);
-}
+// A word that is awaited has so many bytes at most.
+constexpr std::uint64_t mark_granule = 8;
 
 }  // namespace
 
-initiator::initiator(detail::rank_state& me, memory& shared, std::size_t heap_bytes)
+initiator::initiator(detail::rank_state& me, memory& shared)
     : watches_(shared.watches()),
       me_(me),
       shared_(shared),
-      has_silent_writers_(shared.own().has_silent_writers()) {
-  std::byte** const bases = shared.bases(0);
-  regions_[0] = {reinterpret_cast<std::uintptr_t>(bases[me.number]), heap_bytes, bases};
-  region_count_.publish(1);
+      has_silent_writers_(shared.own_signs().has_silent_writers()) {
   if (shared.between() != nullptr) far_ = std::make_unique<far_operations>(*this, shared);
   me.home->set_memory_watch(*watches_[me.number]);
   shared.add(*this);
@@ -36,103 +29,53 @@ initiator::~initiator() {
   shared_.remove(*this);
 }
 
-initiator& initiator::attach(detail::rank_state& me, std::size_t heap_bytes) {
+initiator& initiator::attach(detail::rank_state& me) {
   if (initiator* const existing = of(me); existing != nullptr) return *existing;
-  heap_bytes = (heap_bytes + page_bytes - 1) / page_bytes * page_bytes;
   memory& shared = memory::of(me);
-  shared.make_arena(heap_bytes);
-  const communicator world = world_of(me);
-  if (shared.between() != nullptr) {
-    const arena_address mine = shared.own().address();
-    std::vector<std::uint64_t> own_words(sizeof mine / sizeof(std::uint64_t));
-    static_assert(sizeof mine % sizeof(std::uint64_t) == 0);
-    std::memcpy(own_words.data(), &mine, sizeof mine);
-    std::vector<std::uint64_t> words(own_words.size() * me.of->places.size());
-    world.allgather(own_words, words);
-    std::vector<arena_address> of_ranks(me.of->places.size());
-    std::memcpy(static_cast<void*>(of_ranks.data()), words.data(),
-                words.size() * sizeof(std::uint64_t));
-    shared.open_others(me, of_ranks);
-  }
-  auto made = std::make_unique<initiator>(me, shared, heap_bytes);
+  shared.begin();
+  auto made = std::make_unique<initiator>(me, shared);
   initiator& one = *made;
   me.faces[face_slot] = std::move(made);
-  world.barrier();
   return one;
 }
 
-int initiator::expose(void* begin, std::size_t bytes) {
-  if (region_count_.hint() == static_cast<int>(regions_max))
-    throw error(
-        formatted("rank {} exposes more than {} ranges of memory", me_.number, regions_max));
-  const int number = region_count_.hint();
-  const communicator world = world_of(me_);
-  const std::vector<std::uint64_t> sizes = world.allgather(std::uint64_t{bytes});
-  for (std::size_t rank = 0; rank < sizes.size(); ++rank)
-    if (sizes[rank] != bytes)
-      throw error(formatted(
-          "rank {} exposes {} bytes of memory as region {} and rank {} exposes {}: all must run the same program",
-          me_.number, bytes, number, rank, sizes[rank]));
-  std::byte** const bases = shared_.bases(number);
-  bases[me_.number] = static_cast<std::byte*>(begin);
-  regions_[number] = {reinterpret_cast<std::uintptr_t>(begin), bytes, bases};
-  region_count_.publish(number + 1);
-  world.barrier();
-  return number;
-}
+// --- For reports -----------------------------------------------------------------------------------
 
-void initiator::discard(std::span<std::byte> pages) noexcept {
-  shared_.own().discard(pages);
-}
-
-std::byte* initiator::direct_elsewhere(const void* symmetric, std::size_t bytes,
-                                       int rank) const noexcept {
-  for (int i = 1; i < region_count_.hint(); ++i) {
-    const region& r = regions_[i];
-    if (!r.has(symmetric, bytes)) continue;
-    std::byte* const base = r.bases[rank];
-    return base != nullptr ? base + r.distance(symmetric) : nullptr;
-  }
-  return nullptr;
-}
-
-bool initiator::is_symmetric(const void* address, std::size_t bytes) const noexcept {
-  for (int i = 0; i < region_count_.hint(); ++i)
-    if (regions_[i].has(address, bytes)) return true;
-  return false;
-}
-
-std::uint64_t initiator::name_of(const void* address) const noexcept {
-  constexpr int region_shift = 56;
-  for (int i = 0; i < region_count_.hint(); ++i)
-    if (regions_[i].has(address, 1))
-      return static_cast<std::uint64_t>(i) << region_shift | regions_[i].distance(address);
-  return ~std::uint64_t{0};
-}
-
-void initiator::throw_not_symmetric(const void* address, std::size_t bytes,
-                                    const char* what) const {
-  for (int i = 0; i < region_count_.hint(); ++i)
-    if (const region& r = regions_[i]; r.has(address, 1))
-      throw error(formatted(
-          "rank {}: {} of {} bytes at {} ends behind symmetric memory, of which {} bytes are left there",
-          me_.number, what, bytes, address, r.size - r.distance(address)));
-  throw error(formatted(
-      "rank {}: {} at {}, which is no symmetric memory: use memory of the symmetric heap, a "
-      "global or a static variable",
-      me_.number, what, address));
-}
-
-// The flags are words that sleepers look at: so these are told as by any writer, and sleep for short times then.
+// Sleepers look at the flag as at their words: so they are woken as by any writer, and sleep for short times then.
 void initiator::note_silent_writers() {
   if (std::exchange(noted_silent_writers_, true)) return;
-  shared_.note_silent_writers();
-  for (int rank = 0; rank < static_cast<int>(me_.of->places.size()); ++rank) tell(rank);
+  for (const int rank : shared_.note_silent_writers())
+    if (watches_[rank]->is_asleep()) wake_worker(rank);
+}
+
+void initiator::note_writer(const location& where, std::size_t bytes) noexcept {
+  const int rank = where.in->number_in_job(where.rank);
+  const std::uint64_t name = where.in->name_of(where);
+  const std::uint64_t first = name / mark_granule;
+  const std::uint64_t last = (name + bytes - 1) / mark_granule;
+  // Long data are no flags: their ends are enough.
+  for (const std::uint64_t word : {first, last})
+    if (writer_mark* const mark = shared_.mark_of(rank, word); mark != nullptr) {
+      mark->word.store(word + 1, std::memory_order_relaxed);
+      mark->writer.store(static_cast<std::uint64_t>(me_.number), std::memory_order_relaxed);
+    }
+}
+
+int initiator::last_writer(const location& own) const noexcept {
+  const std::uint64_t name = own.in->name_of(own) / mark_granule;
+  const writer_mark* const mark = shared_.mark_of(me_.number, name);
+  if (mark == nullptr || mark->word.load(std::memory_order_relaxed) != name + 1) return -1;
+  return static_cast<int>(mark->writer.load(std::memory_order_relaxed));
 }
 
 // --- Out of line ---------------------------------------------------------------------------------
 
-void initiator::wake(int rank) {
+void initiator::wake(const location& written) {
+  note_writer(written, 1);
+  wake_worker(written.in->number_in_job(written.rank));
+}
+
+void initiator::wake_worker(int rank) {
   const detail::rank_place& there = me_.of->places[static_cast<std::size_t>(rank)];
   if (there.rank != nullptr) return there.rank->home->notify();
   // One writer is enough: the message comes in any case, and the worker looks at all its words then. Within the
@@ -143,22 +86,53 @@ void initiator::wake(int rank) {
   far_->wake(rank);
 }
 
-void initiator::put_far(context& c, void* to, const void* from, std::size_t bytes, int rank) {
-  if (bytes == 0) return;
-  if (far_ == nullptr) throw_not_symmetric(to, bytes, "put");
-  far_->put(c, to, from, bytes, rank);
+void initiator::throw_not_there(const location& where, std::size_t bytes, const char* what) const {
+  throw error(formatted(
+      "rank {}: {} of {} bytes, {} bytes behind the begin of rank {}'s part of a region, which has {} bytes",
+      me_.number, what, bytes, where.offset, where.rank, where.in->extent_of(where.rank).bytes));
 }
-void initiator::get_far(context& c, void* to, const void* from, std::size_t bytes, int rank,
-                        bool waits) {
+
+void initiator::put_far(context& c, const location& to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
-  if (far_ == nullptr) throw_not_symmetric(from, bytes, "get");
-  far_->get(c, to, from, bytes, rank, waits);
+  if (std::byte* const at = to.in->reached_or_attached(to, bytes); at != nullptr) {
+    copy(at, from, bytes);
+    return tell(to);
+  }
+  if (far_ == nullptr || !to.in->has(to, bytes) || to.in->attaches_here(to.rank)) [[unlikely]]
+    throw_not_there(to, bytes, "put");
+  far_->put(c, to, from, bytes);
 }
-void initiator::update_far(context& c, update what, number type, void* at, const void* operand,
-                           const void* expected, void* old, int rank, bool waits) {
-  if (far_ == nullptr)
-    throw_not_symmetric(at, type == number::bits32 || type == number::float32 ? 4 : 8, "update");
-  far_->change(c, what, type, at, operand, expected, old, rank, waits);
+void initiator::get_far(context& c, void* to, const location& from, std::size_t bytes, bool waits) {
+  if (bytes == 0) return;
+  if (const std::byte* const at = from.in->reached_or_attached(from, bytes); at != nullptr)
+    return copy(to, at, bytes);
+  if (far_ == nullptr || !from.in->has(from, bytes) || from.in->attaches_here(from.rank))
+      [[unlikely]]
+    throw_not_there(from, bytes, "get");
+  far_->get(c, to, from, bytes, waits);
+}
+void initiator::update_far(context& c, update what, number type, const location& at,
+                           const void* operand, const void* expected, void* old, bool waits) {
+  const std::size_t bytes = type == number::bits32 || type == number::float32 ? 4 : 8;
+  if (far_ == nullptr || !at.in->has(at, bytes)) [[unlikely]]
+    throw_not_there(at, bytes, "update");
+  far_->change(c, what, type, at, operand, expected, old, waits);
+}
+void initiator::change_elements(context& c, const location& at, const element_update& what,
+                                const void* operand, void* old, std::size_t count, bool waits) {
+  if (count == 0) return;
+  const std::size_t bytes = count * what.element_bytes;
+  if (std::byte* const there = at.in->reached_or_attached(at, bytes); there != nullptr) [[likely]] {
+    shared_.change_elements(*me_.home, at.in->number_in_job(at.rank), at.offset, there, what,
+                            static_cast<const std::byte*>(operand), static_cast<std::byte*>(old),
+                            count);
+    tell(at);
+    return;
+  }
+  if (far_ == nullptr || !at.in->has(at, bytes) || at.in->attaches_here(at.rank)) [[unlikely]]
+    throw_not_there(at, bytes, "update of elements");
+  far_->change_elements(c, at, what, static_cast<const std::byte*>(operand),
+                        static_cast<std::byte*>(old), count, waits);
 }
 void initiator::quiet_far(context& c) {
   if (far_ != nullptr)
@@ -170,10 +144,9 @@ void initiator::fence_far(context& c) {
   if (far_ != nullptr) far_->fence(c);
 }
 void initiator::begin_gathering(context& c) {
-  if (far_ != nullptr && c.gathers_ == nullptr) {
-    c.gathers_ = std::make_unique<context::gathered>();
-    c.gathers_->of_rank.resize(me_.of->places.size());
-  }
+  if (far_ != nullptr && c.gathers_ == nullptr)
+    c.gathers_ =
+        std::make_unique<remote::gathering<context::gathered_bytes_max>>(me_.of->places.size());
 }
 void initiator::end_gathering(context& c) {
   send_gathered(c);
@@ -187,23 +160,53 @@ void initiator::quiet(context& c, std::span<const int> ranks) {
   asymmetric::full_fence();
 }
 
-// Blocks of a word are words on the way, too.
-void initiator::put_strided(context& c, void* to, std::ptrdiff_t to_stride, const void* from,
-                            std::ptrdiff_t from_stride, std::size_t bytes, std::size_t count,
-                            int rank) {
-  auto* at = static_cast<std::byte*>(to);
-  const auto* source = static_cast<const std::byte*>(from);
-  for (std::size_t i = 0; i < count; ++i, at += to_stride, source += from_stride)
-    put(c, at, source, bytes, rank);
+namespace {
+
+// Returns the first of these blocks when loads and stores reach all of them, else null.
+std::byte* reached_blocks(const location& first, std::ptrdiff_t stride, std::size_t bytes,
+                          std::size_t count) noexcept {
+  if (count == 0) return nullptr;
+  location last = first;
+  last.offset += static_cast<std::uint64_t>(stride) * (count - 1);
+  return first.in->reached(last, bytes) != nullptr ? first.in->reached(first, bytes) : nullptr;
 }
-void initiator::get_strided(context& c, void* to, std::ptrdiff_t to_stride, const void* from,
-                            std::ptrdiff_t from_stride, std::size_t bytes, std::size_t count,
-                            int rank) {
-  auto* at = static_cast<std::byte*>(to);
+
+void copy_blocks(std::byte* to, std::ptrdiff_t to_stride, const std::byte* from,
+                 std::ptrdiff_t from_stride, std::size_t bytes, std::size_t count) noexcept {
+  for (std::size_t i = 0; i < count; ++i, to += to_stride, from += from_stride)
+    std::memmove(to, from, bytes);
+}
+
+}  // namespace
+
+// Blocks of a word are words on the way, too.
+void initiator::put_strided(context& c, const location& to, std::ptrdiff_t to_stride,
+                            const void* from, std::ptrdiff_t from_stride, std::size_t bytes,
+                            std::size_t count) {
   const auto* source = static_cast<const std::byte*>(from);
-  for (std::size_t i = 0; i < count; ++i, at += to_stride, source += from_stride)
-    get_nbi(c, at, source, bytes, rank);
-  // Of those that are fetched, the call returns when they are there.
+  if (std::byte* const there = reached_blocks(to, to_stride, bytes, count); there != nullptr) {
+    copy_blocks(there, to_stride, source, from_stride, bytes, count);
+    return tell(to);
+  }
+  location at = to;
+  for (std::size_t i = 0; i < count; ++i, source += from_stride) {
+    put(c, at, source, bytes);
+    at.offset += static_cast<std::uint64_t>(to_stride);
+  }
+}
+
+void initiator::get_strided(context& c, void* to, std::ptrdiff_t to_stride, const location& from,
+                            std::ptrdiff_t from_stride, std::size_t bytes, std::size_t count) {
+  auto* at = static_cast<std::byte*>(to);
+  if (const std::byte* const there = reached_blocks(from, from_stride, bytes, count);
+      there != nullptr)
+    return copy_blocks(at, to_stride, there, from_stride, bytes, count);
+  location source = from;
+  for (std::size_t i = 0; i < count; ++i, at += to_stride) {
+    get_nbi(c, at, source, bytes);
+    source.offset += static_cast<std::uint64_t>(from_stride);
+  }
+  // The call returns when blocks that are fetched by messages are there.
   if (!c.is_quiet()) quiet_far(c);
 }
 

@@ -1,14 +1,13 @@
-// What a rank needs to read, write and update memory of the other ranks of its job, and to wait for what others
-// write into its own.
+// What a rank needs to read, write and update memory of other ranks, and to wait for what others write into its own.
 //
-// Who is reached how (README.md): ranks of this process, and of other processes of the node where their memory is
-// mapped, by loads and stores of the calling thread; all others by messages that the target's worker carries out.
-// The first is decided by one table and stands here, inline: no lock, no allocation, no call. The second is far.cpp.
+// Ranks of this process, and of other processes of the node where their memory is mapped, are reached by loads and stores
+// of the calling thread; all others by messages that the target's worker carries out (README.md). The tables of a region
+// decide which; the first way stands here, inline: no lock, no allocation, no call. The second is far.cpp.
 //
-// Everything is called by the rank's own thread, or by a thread of the rank that is its worker's attached thread (that is,
-// inside worker::shared_section or an attached thread's entrance). Ranks are numbers in the world and have been checked by the
-// face. An address that lies in no region, or beyond its end, throws weft::error and nothing is written. Far
-// operations throw when the target's process has died.
+// The rank's own thread calls everything, or a thread of the rank that is its worker's attached thread (that is, inside
+// worker::shared_section or an attached thread's entrance). An operation names a location (region.hpp), whose rank the face
+// has checked. A location that the part does not have throws weft::error and nothing is written. Operations by messages
+// throw when the target's process has died.
 //
 // Order: a put of one word and `set` are release stores, updates acquire and release, reads of waited words acquire.
 // Puts of more bytes are copies: they are ordered before a later word by fence() or quiet(), or by put_signal().
@@ -26,11 +25,16 @@
 #include "job/face.hpp"
 #include "rank/state.hpp"
 #include "rma/context.hpp"
+#include "rma/element_update.hpp"
+#include "rma/exposed_memory.hpp"
 #include "rma/region.hpp"
 #include "rma/update.hpp"
 #include "sync/memory_watch.hpp"
 #include "sync/memory_word.hpp"
-#include "sync/published.hpp"
+
+namespace weft {
+class communicator;
+}
 
 namespace weft::rma {
 
@@ -49,167 +53,189 @@ enum class signal_operation : std::uint8_t { set, add };
 
 class initiator final : public detail::face_state {
  public:
-  // Of the calling rank. Collective over all ranks of the job: returns when all have called it, and each is reached
-  // from then on. `heap_bytes` is the same on all ranks: the heap is region 0, an address range without memory
-  // behind it until it is touched. A rank that has attached already gets what it has. Throws weft::error when there
-  // is no room for the range, naming its size and the limit.
-  static initiator& attach(detail::rank_state& me, std::size_t heap_bytes);
+  // Returns the initiator of the calling rank; the first call makes it.
+  static initiator& attach(detail::rank_state& me);
   // Null before attach().
   [[nodiscard]] static initiator* of(const detail::rank_state& me) noexcept {
     return static_cast<initiator*>(me.faces[face_slot].get());
   }
 
-  initiator(detail::rank_state& me, memory& shared, std::size_t heap_bytes);
+  initiator(detail::rank_state& me, memory& shared);
   ~initiator() override;
 
   [[nodiscard]] detail::rank_state& rank() const noexcept { return me_; }
-  // This rank's heap; zero when it is first touched.
-  [[nodiscard]] std::span<std::byte> heap() const noexcept {
-    return {reinterpret_cast<std::byte*>(regions_[0].begin), regions_[0].size};
-  }
-  // Pages of the heap that hold nothing any more go back to the system; their content is lost.
-  void discard(std::span<std::byte> pages) noexcept;
 
-  // A further range, as the program's globals. Collective, in the same order on all ranks; `bytes` is the same on
-  // all, or the call throws on all. Returns the region's number.
-  int expose(void* begin, std::size_t bytes);
-  // The writable static memory of the program that the calling rank runs and of its private libraries becomes
-  // regions, in the order in which they are loaded; only what all ranks have: one alone in its process has no such
-  // libraries. Collective. Ranks of weft::run() in one process share their globals: each reaches the one copy.
-  void expose_statics();
+  // --- Regions are made and released by all ranks of a group (making.cpp) -------------------------
+  // All ranks of the group call each of these, in the same order. When the call returns, the parts of all are reached. A
+  // call that fails throws weft::error on all ranks. `unit`: displacements at this rank's part count in so many bytes.
+  //
+  // weft provides the memory: it is zero, takes pages when it is touched, and the other processes of the node map it. Ranks
+  // may ask for different sizes.
+  const region& allocate(const communicator& group, std::size_t bytes, std::size_t unit = 1);
+  // The same, and the parts lie one behind the other, without a gap, in memory that all ranks of the group reach by loads and
+  // stores. Fails where they live on several nodes.
+  const region& allocate_in_a_row(const communicator& group, std::size_t bytes,
+                                  std::size_t unit = 1);
+  // Each rank's part is what it attaches to `ranges` as time goes on: offsets are addresses of that rank. `ranges` lives
+  // until the region is released.
+  const region& expose_attached(const communicator& group, const attached_memory& ranges,
+                                std::size_t unit = 1);
+  // The program provides the memory, and keeps it until the region is released.
+  const region& expose(const communicator& group, void* begin, std::size_t bytes,
+                       std::size_t unit = 1);
+  // The regions are the writable static memory of the program that the calling rank runs and of its private libraries, in
+  // the order in which they are loaded, as many as all ranks have. Ranks of weft::run() in one process share their globals:
+  // each reaches the one copy. No other thread of the rank's may write them meanwhile. The group is all ranks of the job.
+  std::vector<const region*> expose_globals(const communicator& group);
+  // Ends a region in which nothing is under way. A message for it that comes later is refused. The reference is not valid any
+  // more.
+  void release(const communicator& group, const region& gone);
+  // Returns the size of the largest parts that all ranks have room for: `wanted` bytes, or that halved until there is room;
+  // `least` at least, for which there may be none.
+  [[nodiscard]] std::size_t bytes_at_most(const communicator& group, std::size_t wanted,
+                                          std::size_t least);
+  // Adds the calling rank's side of a region whose table is complete; `number` is reserved in exposed().
+  const region& add(region_table& table, int rank, std::span<std::byte> own, std::uint32_t number);
+  [[nodiscard]] exposed_memory& exposed() noexcept { return exposed_; }
 
-  // --- Where an address of this rank lies at another one -----------------------------------------
-  // The place that loads and stores from here reach; null: not in this way, or no symmetric address.
-  template <class T = void>
-  [[nodiscard, gnu::always_inline]] T* direct(const T* symmetric, int rank) const noexcept {
-    const region& heap = regions_[0];
-    const std::uintptr_t at = heap.distance(symmetric);
-    if (at < heap.size) [[likely]] {
-      std::byte* const base = heap.bases[rank];
-      return base != nullptr ? reinterpret_cast<T*>(base + at) : nullptr;
-    }
-    return reinterpret_cast<T*>(direct_elsewhere(symmetric, 1, rank));
-  }
-  // The same of a range, which must lie in one region.
-  [[nodiscard, gnu::always_inline]] std::byte* direct(const void* symmetric, std::size_t bytes,
-                                                      int rank) const noexcept {
-    const region& heap = regions_[0];
-    const std::uintptr_t at = heap.distance(symmetric);
-    if (at < heap.size && bytes <= heap.size - at) [[likely]] {
-      std::byte* const base = heap.bases[rank];
-      return base != nullptr ? base + at : nullptr;
-    }
-    return direct_elsewhere(symmetric, bytes, rank);
-  }
-  // Whether the range lies in one region of this rank.
-  [[nodiscard]] bool is_symmetric(const void* address, std::size_t bytes = 1) const noexcept;
-  // Of a symmetric address: the same number on all ranks, and one more for the next byte.
-  [[nodiscard]] std::uint64_t name_of(const void* address) const noexcept;
-  // Whether any region of that rank is reached by loads and stores (shmem_ptr of its heap is not null).
-  [[nodiscard]] bool reaches_heap_of(int rank) const noexcept {
-    return regions_[0].bases[rank] != nullptr;
-  }
-  // From now on somebody may write memory of ranks by stores of the program's own, which tell nobody: all waits of
-  // this process and of those whose heaps are mapped here sleep for short times only, and a deadlock is recognised by the job's time limit alone. Called
-  // before a pointer of direct() is handed to the program.
+  // --- For reports -------------------------------------------------------------------------------
+  // This rank has written the bytes there. By itself it notes only those writes that find the other asleep.
+  void note_writer(const location& where, std::size_t bytes) noexcept;
+  // Returns who has written the word of this rank last, as far as that has been noted; -1: nobody.
+  [[nodiscard]] int last_writer(const location& own) const noexcept;
+
+  // A face calls it before it hands a pointer of region::reached() to the program, whose stores tell nobody. Afterwards all
+  // waits of this process and of those whose memory is mapped here sleep for short times only, and the job's time limit alone
+  // recognises a deadlock.
   void note_silent_writers();
 
   // --- Writing -----------------------------------------------------------------------------------
   // `from` may be used again when they return. NBI forms are the same calls.
   template <whole T>
-  [[gnu::always_inline]] void put(context& c, T* to, T value, int rank) {
-    if (T* const at = direct(to, rank); at != nullptr) [[likely]] {
-      store(at, value);
-      tell(rank);
+  [[gnu::always_inline]] void put(context& c, const location& to, T value) {
+    if (std::byte* const at = to.in->reached(to, sizeof value); at != nullptr) [[likely]] {
+      store(reinterpret_cast<T*>(at), value);
+      tell(to);
     } else {
-      put_far(c, to, &value, sizeof value, rank);
+      put_far(c, to, &value, sizeof value);
     }
   }
-  [[gnu::always_inline]] void put(context& c, void* to, const void* from, std::size_t bytes,
-                                  int rank) {
-    if (std::byte* const at = direct(to, bytes, rank); at != nullptr) [[likely]] {
+  [[gnu::always_inline]] void put(context& c, const location& to, const void* from,
+                                  std::size_t bytes) {
+    if (std::byte* const at = to.in->reached(to, bytes); at != nullptr) [[likely]] {
       copy(at, from, bytes);
-      tell(rank);
+      tell(to);
     } else {
-      put_far(c, to, from, bytes, rank);
+      put_far(c, to, from, bytes);
     }
   }
-  // `count` blocks of `bytes`, the first at the address itself, each `stride` bytes behind the one before.
-  void put_strided(context& c, void* to, std::ptrdiff_t to_stride, const void* from,
-                   std::ptrdiff_t from_stride, std::size_t bytes, std::size_t count, int rank);
-  // The signal is seen at the target after the data.
-  void put_signal(context& c, void* to, const void* from, std::size_t bytes, std::uint64_t* signal,
-                  std::uint64_t value, signal_operation how, int rank) {
-    if (bytes != 0) {
-      put(c, to, from, bytes, rank);
+  // A face that has found the pointer itself calls these. After a store to a rank's part it asks is_asleep(), with the
+  // rank's number in the job, and calls wake() with the location when that is so.
+  template <whole T>
+  [[gnu::always_inline]] static void put_at(T* there, T value) noexcept {
+    store(there, value);
+  }
+  [[gnu::always_inline]] static void put_at(std::byte* there, const void* from,
+                                            std::size_t bytes) noexcept {
+    std::memmove(there, from, bytes);
+  }
+  // Whether the worker of that rank sleeps until its memory changes.
+  [[nodiscard, gnu::always_inline]] bool is_asleep(int rank) const noexcept {
+    return watches_[rank]->is_asleep();
+  }
+  [[gnu::noinline]] void wake(const location& written);
+  // `count` blocks of `bytes`, the first at the location itself, each `stride` bytes behind the one before.
+  void put_strided(context& c, const location& to, std::ptrdiff_t to_stride, const void* from,
+                   std::ptrdiff_t from_stride, std::size_t bytes, std::size_t count);
+  // The signal is seen at the target after the data. Both are of one rank; without bytes there is no `to`.
+  void put_signal(context& c, const location& to, const void* from, std::size_t bytes,
+                  const location& signal, std::uint64_t value, signal_operation how) {
+    if (std::byte* const at = bytes != 0 ? to.in->reached(to, bytes) : nullptr; at != nullptr) {
+      copy(at, from, bytes);  // The signal, which follows, wakes the target.
+    } else if (bytes != 0) {
+      put_far(c, to, from, bytes);
       // A signal that is a store would overtake data that go as a message.
-      if (direct(to, bytes, rank) == nullptr && direct(signal, rank) != nullptr)
-        quiet(c, {&rank, 1});
+      const int rank = to.in->number_in_job(to.rank);
+      if (signal.in->reached(signal, sizeof value) != nullptr) quiet(c, {&rank, 1});
     }
     if (how == signal_operation::set)
-      change<update::set>(c, signal, value, rank);
+      change<update::set>(c, signal, value);
     else
-      change<update::add>(c, signal, value, rank);
+      change<update::add>(c, signal, value);
   }
 
   // --- Reading -----------------------------------------------------------------------------------
   template <whole T>
-  [[nodiscard, gnu::always_inline]] T get(context& c, const T* from, int rank) {
-    if (const T* const at = direct(from, rank); at != nullptr) [[likely]]
-      return load(at);
+  [[nodiscard, gnu::always_inline]] T get(context& c, const location& from) {
+    if (const std::byte* const at = from.in->reached(from, sizeof(T)); at != nullptr) [[likely]]
+      return load(reinterpret_cast<const T*>(at));
     T value;
-    get_far(c, &value, from, sizeof value, rank, true);
+    get_far(c, &value, from, sizeof value, true);
     return value;
   }
-  [[gnu::always_inline]] void get(context& c, void* to, const void* from, std::size_t bytes,
-                                  int rank) {
-    if (const std::byte* const at = direct(from, bytes, rank); at != nullptr) [[likely]]
+  [[gnu::always_inline]] void get(context& c, void* to, const location& from, std::size_t bytes) {
+    if (const std::byte* const at = from.in->reached(from, bytes); at != nullptr) [[likely]]
       copy(to, at, bytes);
     else
-      get_far(c, to, from, bytes, rank, true);
+      get_far(c, to, from, bytes, true);
+  }
+  template <whole T>
+  [[nodiscard, gnu::always_inline]] static T get_at(const T* there) noexcept {
+    return load(there);
+  }
+  [[gnu::always_inline]] static void get_at(const std::byte* there, void* to,
+                                            std::size_t bytes) noexcept {
+    std::memmove(to, there, bytes);
   }
   // The data are there after quiet().
-  void get_nbi(context& c, void* to, const void* from, std::size_t bytes, int rank) {
-    if (const std::byte* const at = direct(from, bytes, rank); at != nullptr) [[likely]]
+  void get_nbi(context& c, void* to, const location& from, std::size_t bytes) {
+    if (const std::byte* const at = from.in->reached(from, bytes); at != nullptr) [[likely]]
       copy(to, at, bytes);
     else
-      get_far(c, to, from, bytes, rank, false);
+      get_far(c, to, from, bytes, false);
   }
-  void get_strided(context& c, void* to, std::ptrdiff_t to_stride, const void* from,
-                   std::ptrdiff_t from_stride, std::size_t bytes, std::size_t count, int rank);
+  void get_strided(context& c, void* to, std::ptrdiff_t to_stride, const location& from,
+                   std::ptrdiff_t from_stride, std::size_t bytes, std::size_t count);
 
   // --- Updates -----------------------------------------------------------------------------------
   // The old value.
   template <update Operation, word T>
-  [[gnu::always_inline]] T fetch(context& c, T* at, T operand, int rank, T expected = T()) {
-    if (T* const word = direct(at, rank); word != nullptr) [[likely]] {
-      const T old = apply<Operation>(word, operand, expected);
-      if constexpr (Operation != update::fetch) tell(rank);
+  [[gnu::always_inline]] T fetch(context& c, const location& at, T operand, T expected = T()) {
+    if (std::byte* const there = at.in->reached(at, sizeof(T)); there != nullptr) [[likely]] {
+      const T old = apply<Operation>(reinterpret_cast<T*>(there), operand, expected);
+      if constexpr (Operation != update::fetch) tell(at);
       return old;
     }
     T old;
-    update_far(c, Operation, number_of<T>(), at, &operand, &expected, &old, rank, true);
+    update_far(c, Operation, number_of<T>(), at, &operand, &expected, &old, true);
     return old;
   }
   // The old value is in `*old` after quiet().
   template <update Operation, word T>
-  void fetch_nbi(context& c, T* old, T* at, T operand, int rank, T expected = T()) {
-    if (T* const word = direct(at, rank); word != nullptr) [[likely]] {
-      *old = apply<Operation>(word, operand, expected);
-      if constexpr (Operation != update::fetch) tell(rank);
+  void fetch_nbi(context& c, T* old, const location& at, T operand, T expected = T()) {
+    if (std::byte* const there = at.in->reached(at, sizeof(T)); there != nullptr) [[likely]] {
+      *old = apply<Operation>(reinterpret_cast<T*>(there), operand, expected);
+      if constexpr (Operation != update::fetch) tell(at);
     } else {
-      update_far(c, Operation, number_of<T>(), at, &operand, &expected, old, rank, false);
+      update_far(c, Operation, number_of<T>(), at, &operand, &expected, old, false);
     }
   }
   template <update Operation, word T>
-  [[gnu::always_inline]] void change(context& c, T* at, T operand, int rank) {
-    if (T* const word = direct(at, rank); word != nullptr) [[likely]] {
-      (void)apply<Operation>(word, operand);
-      tell(rank);
+  [[gnu::always_inline]] void change(context& c, const location& at, T operand) {
+    if (std::byte* const there = at.in->reached(at, sizeof(T)); there != nullptr) [[likely]] {
+      (void)apply<Operation>(reinterpret_cast<T*>(there), operand);
+      tell(at);
     } else {
-      update_far(c, Operation, number_of<T>(), at, &operand, nullptr, nullptr, rank, false);
+      update_far(c, Operation, number_of<T>(), at, &operand, nullptr, nullptr, false);
     }
   }
+
+  // `count` elements that begin at `at`, each updated by its operand, and what stood there before to `old` where that is not
+  // null. All calls of this are atomic to each other, element by element, whatever the update is; they are not to updates of
+  // words by fetch() and change(). The old elements are there on return when `waits`, else after quiet().
+  [[gnu::noinline]] void change_elements(context& c, const location& at, const element_update& what,
+                                         const void* operand, void* old, std::size_t count,
+                                         bool waits);
 
   // --- Completion --------------------------------------------------------------------------------
   // All that this rank has put and updated in the context before is visible to every rank, and what it wanted to get
@@ -219,15 +245,16 @@ class initiator final : public detail::face_state {
       quiet_far(c);
     asymmetric::full_fence();
   }
-  // As quiet(), for who meets the others next, in a way that hands over stores, and does not read their memory before.
+  // This is quiet() for a rank that meets the others next, in a way that hands over stores, and does not read their memory
+  // before.
   [[gnu::always_inline]] void complete(context& c) {
     if (!c.is_quiet()) [[unlikely]]
       quiet_far(c);
   }
-  // quiet() of operations to those ranks.
+  // quiet() of operations to those ranks, which are numbers in the job.
   void quiet(context& c, std::span<const int> ranks);
-  // From now on small puts, and updates whose old value nobody wants, that go as messages wait for one another, and go
-  // together: when there are many, before other operations of the context at that rank, and with quiet() and the other two.
+  // Gathers small puts, and updates whose old value nobody wants, that go as messages: they go together when there are
+  // many, before other operations of the context at that rank, and with quiet() and the other two.
   void begin_gathering(context& c);
   void end_gathering(context& c);
   void send_gathered(context& c);
@@ -243,29 +270,26 @@ class initiator final : public detail::face_state {
     asymmetric::full_fence();
 #endif
   }
-  // Buffers of operations may be used again: always so when a put returns.
-  void complete_locally(context&) noexcept {}
 
   // --- Waiting -----------------------------------------------------------------------------------
-  // A word of own memory, with everything that was put before it and ordered by fence().
+  // Reads a word of own memory, with everything that was put before it and ordered by fence().
   template <whole T>
   [[nodiscard, gnu::always_inline]] static T look(const T* at) noexcept {
     return load(at);
   }
-  // Returns when `holds()` is true: a cheap condition on words of own symmetric memory, read by look(). Everything
+  // Returns when `holds()` is true: a cheap condition on words of own regions, read by look(). Everything
   // that waits for memory is built on it: one word, all, any or some of several. `what` is said in reports and
   // lives until then; see wait_words in job/face.hpp.
   template <class Holds>
   void wait_until(const Holds& holds, const wait_description& what) {
     if (holds()) return;
-    // Those who write silently may come while it sleeps.
+    // Silent writers may come while it sleeps.
     const auto is_silent = [&] { return has_silent_writers_.load(std::memory_order_relaxed) != 0; };
     me_.home->wait_for_memory([&] { return holds() || is_silent(); }, what);
     if (is_silent()) [[unlikely]]
       me_.home->wait_for_memory(holds, what, true);
   }
-  // For tests of words that failed: delivers what has come and lets other ranks of the worker run, so that a loop of
-  // tests comes to an end.
+  // Delivers what has come and lets other ranks of the worker run, so that a loop of tests that fail comes to an end.
   void poll() {
     me_.home->yield();
   }
@@ -289,38 +313,40 @@ class initiator final : public detail::face_state {
     if (bytes != 0) std::memmove(to, from, bytes);
   }
 
-  // After a store to that rank's memory.
-  [[gnu::always_inline]] void tell(int rank) {
-    if (watches_[rank]->is_asleep()) [[unlikely]]
-      wake(rank);
+  // Called after a store.
+  [[gnu::always_inline]] void tell(const location& written) {
+    if (is_asleep(written.in->number_in_job(written.rank))) [[unlikely]]
+      wake(written);
   }
-  [[gnu::noinline]] void wake(int rank);
-  [[nodiscard, gnu::noinline]] std::byte* direct_elsewhere(const void* symmetric, std::size_t bytes,
-                                                           int rank) const noexcept;
+  [[gnu::noinline]] void wake_worker(int rank);
 
-  [[gnu::noinline]] void put_far(context& c, void* to, const void* from, std::size_t bytes,
-                                 int rank);
+  [[gnu::noinline]] void put_far(context& c, const location& to, const void* from,
+                                 std::size_t bytes);
   // `waits`: until the data are there.
-  [[gnu::noinline]] void get_far(context& c, void* to, const void* from, std::size_t bytes,
-                                 int rank, bool waits);
+  [[gnu::noinline]] void get_far(context& c, void* to, const location& from, std::size_t bytes,
+                                 bool waits);
   // `old` null: nobody wants it.
-  [[gnu::noinline]] void update_far(context& c, update what, number type, void* at,
-                                    const void* operand, const void* expected, void* old, int rank,
+  [[gnu::noinline]] void update_far(context& c, update what, number type, const location& at,
+                                    const void* operand, const void* expected, void* old,
                                     bool waits);
-  [[noreturn, gnu::cold]] void throw_not_symmetric(const void* address, std::size_t bytes,
-                                                   const char* what) const;
+  // The part does not have the bytes.
+  [[noreturn, gnu::cold]] void throw_not_there(const location& where, std::size_t bytes,
+                                               const char* what) const;
   [[gnu::noinline]] void quiet_far(context& c);
   [[gnu::noinline]] void fence_far(context& c);
 
-  // What every operation reads, in the first line.
-  region regions_[regions_max];
-  memory_watch<>* const* watches_ = nullptr;  // By rank: of its worker.
-  published<int> region_count_{0};            // Read by the progress worker, too.
+  struct new_part;  // making.cpp
+  const region& make(const communicator& group, new_part what);
+
+  memory_watch<>* const* watches_ = nullptr;  // The sign of each rank's worker, by rank of the job.
   detail::rank_state& me_;
   memory& shared_;
-  const std::atomic<std::uint32_t>&
-      has_silent_writers_;  // In the arena: other processes raise it, too.
+  // It lies among the signs: other processes raise it, too.
+  const std::atomic<std::uint32_t>& has_silent_writers_;
   bool noted_silent_writers_ = false;
+  exposed_memory exposed_;
+  std::vector<std::unique_ptr<region>> regions_;
+  std::vector<const region*> globals_;   // Once they are exposed.
   std::unique_ptr<far_operations> far_;  // Null in a job of one process.
 };
 

@@ -1,114 +1,180 @@
 #include "rma/memory.hpp"
 
 #include <algorithm>
-#include <map>
 
-#include "base/format.hpp"
+#include "remote/port.hpp"
 #include "rma/far.hpp"
+#include "rma/shared_statics.hpp"
 #include "weft/error.hpp"
 
 namespace weft::rma {
 namespace {
 
-std::unique_ptr<detail::face_job> begin(detail::job& j, detail::face_handlers& handlers) {
+std::unique_ptr<detail::face_job> begin_process(detail::job& j, detail::handler_numbers& handlers) {
   return std::make_unique<memory>(j, handlers);
 }
-constexpr detail::face as_face{face_slot, "memory", {}, &begin};
-[[maybe_unused]] const bool registered = detail::register_face(as_face);
+constexpr detail::face as_face{face_slot, "memory", {}, &begin_process};
+[[maybe_unused]] const std::size_t registered = detail::register_face(as_face);
 
 }  // namespace
 
-memory::memory(detail::job& j, detail::face_handlers& handlers)
+memory::memory(detail::job& j, detail::handler_numbers& numbers)
     : job_(j),
-      between_(handlers.between()),
-      watches_(j.places.size(), &nobody_),
+      between_(numbers.between()),
+      watches_(j.places.size(), &never_asleep_),
+      signs_of_(j.places.size(), nullptr),
       initiators_(j.places.size()) {
   std::map<int, std::size_t> next;
-  for (const detail::rank_place& place : j.places) places_.push_back(next[place.process]++);
-  if (between_ != nullptr) names_ = far_operations::add_handlers(handlers, *this);
+  for (const detail::rank_place& place : j.places) indices_.push_back(next[place.process]++);
+  if (between_ != nullptr) names_ = far_operations::add_handlers(numbers, *this);
 }
 
-void memory::make_arena(std::size_t heap_bytes) {
+memory::~memory() {
+  if (!moved_.empty()) forget_statics_in(globals_->own().address().descriptor);
+}
+
+void memory::begin() {
   const std::lock_guard hold(lock_);
-  if (own_) {
-    if (own_->address().layout.heap_bytes != heap_bytes)
-      throw error(formatted(
-          "ranks ask for symmetric heaps of {} and of {} bytes: all must ask for the same",
-          own_->address().layout.heap_bytes, heap_bytes));
-    return;
-  }
-  own_.emplace(arena_layout{static_cast<std::uint32_t>(job_.workers->worker_count()),
-                            static_cast<std::uint32_t>(job_.ranks.size()), heap_bytes},
+  if (own_) return;
+  own_.emplace(static_cast<std::size_t>(job_.workers->worker_count()), job_.ranks.size(),
                between_ != nullptr);
   if (between_ != nullptr) between_->start_progress();
-  bases_[0] = std::make_unique<std::byte*[]>(job_.places.size());
   for (const auto& r : job_.ranks) {
     const auto number = static_cast<std::size_t>(r->number);
-    bases_[0][number] = own_->heap(places_[number]);
+    signs_of_[number] = &*own_;
     watches_[number] = &own_->watch(static_cast<std::size_t>(r->home->index()));
   }
 }
 
-void memory::open_others(const detail::rank_state& me, const std::vector<arena_address>& of_ranks) {
+bool memory::meet(int process, const signs_address& at) {
+  if (process == job_.process) return true;
+  const auto node_of = [&](int p) { return job_.node_of_process[static_cast<std::size_t>(p)]; };
+  if (node_of(process) != node_of(job_.process)) return false;
   const std::lock_guard hold(lock_);
-  if (std::exchange(has_opened_others_, true)) return;
-  const auto node_of = [&](int process) {
-    return job_.node_of_process[static_cast<std::size_t>(process)];
-  };
-  std::map<int, const arena*> of_process;
-  others_.reserve(job_.node_of_process.size());
+  const auto [found, is_new] = others_.try_emplace(process);
+  std::optional<signs>& there = found->second;
+  if (!is_new) return there.has_value();
+  // How many ranks it has follows from what this process knows; the number of its workers alone is the other's.
+  const auto ranks = std::ranges::count(job_.places, process, &detail::rank_place::process);
+  if (auto opened = signs::open(at, static_cast<std::size_t>(ranks)))
+    there.emplace(std::move(*opened));
+  if (!there) return false;
+  if (own_->has_silent_writers().load(std::memory_order_relaxed) != 0)
+    there->has_silent_writers().store(1, std::memory_order_relaxed);
   for (std::size_t rank = 0; rank < job_.places.size(); ++rank) {
-    const detail::rank_place& there = job_.places[rank];
-    if (there.process == job_.process || node_of(there.process) != node_of(job_.process)) continue;
-    if (!of_process.contains(there.process)) {
-      const arena_address& at = of_ranks[rank];
-      const arena*& mapped = of_process[there.process];
-      // What it must be follows from what this process knows; the number of its workers alone is the other's.
-      const auto ranks =
-          std::ranges::count(job_.places, there.process, &detail::rank_place::process);
-      if (at.layout.heap_bytes != own_->address().layout.heap_bytes)
-        throw error(formatted(
-            "rank {} asks for a symmetric heap of {} bytes and rank {} for one of {}: all must "
-            "ask for the same",
-            me.number, own_->address().layout.heap_bytes, rank, at.layout.heap_bytes));
-      if (at.layout.ranks != static_cast<std::uint32_t>(ranks) || at.layout.workers > workers_max)
-        continue;
-      if (auto opened = arena::open(at)) mapped = &others_.emplace_back(std::move(*opened));
-    }
-    const arena* const where = of_process[there.process];
-    if (where == nullptr ||
-        static_cast<std::uint32_t>(there.worker) >= where->address().layout.workers)
+    const detail::rank_place& place = job_.places[rank];
+    if (place.process != process || static_cast<std::size_t>(place.worker) >= there->workers())
       continue;
-    bases_[0][rank] = where->heap(places_[rank]);
-    watches_[rank] = &where->watch(static_cast<std::size_t>(there.worker));
+    signs_of_[rank] = &*there;
+    watches_[rank] = &there->watch(static_cast<std::size_t>(place.worker));
   }
+  return true;
+}
+
+region_table& memory::add_table(int users) {
+  const std::lock_guard hold(lock_);
+  region_table& made = tables_.emplace_back();
+  made.users = users;
+  return made;
+}
+
+void memory::drop(region_table& table) noexcept {
+  const std::lock_guard hold(lock_);
+  if (--table.users != 0) return;
+  tables_.remove_if([&](const region_table& one) { return &one == &table; });
+}
+
+bool memory::has_room(std::size_t bytes_of_each) const noexcept {
+  std::size_t arenas = 1;  // The processes of a node map each other's.
+  if (const auto& nodes = job_.node_of_process; between_ != nullptr && !nodes.empty())
+    arenas = static_cast<std::size_t>(
+        std::ranges::count(nodes, nodes[static_cast<std::size_t>(job_.process)]));
+  const std::size_t bytes = arena::alignment + job_.ranks.size() * part_stride(bytes_of_each);
+  return arena::has_room(bytes, between_ != nullptr, arenas);
+}
+
+std::shared_ptr<shared_parts> memory::parts_for_globals(std::size_t bytes_of_each) {
+  const std::lock_guard hold(lock_);
+  if (globals_ != nullptr) return globals_;
+  const auto& nodes = job_.node_of_process;
+  const bool is_alone =
+      between_ == nullptr || nodes.empty() ||
+      std::ranges::count(nodes, nodes[static_cast<std::size_t>(job_.process)]) < 2;
+  // Others cannot be sure of an arena without a cookie.
+  if (is_alone || own_->address().where.process == 0 || bytes_of_each == 0) return nullptr;
+  try {
+    globals_ = std::make_shared<shared_parts>(
+        arena(arena::head_bytes + job_.ranks.size() * bytes_of_each, true));
+    globals_bytes_ = bytes_of_each;
+  } catch (const error&) {  // There is no room: others reach globals by messages.
+  }
+  return globals_;
+}
+
+std::uint64_t memory::move_globals(const detail::rank_state& me, std::span<std::byte> segment,
+                                   std::size_t room) {
+  const std::lock_guard hold(lock_);
+  if (const auto found = moved_.find(segment.data()); found != moved_.end()) return found->second;
+  // Threads that ranks have made may write there meanwhile.
+  if (globals_ == nullptr || globals_->own().address().process == 0 ||
+      job_.workers->has_attached_threads() || room + bytes_of_pages(segment) > globals_bytes_)
+    return 0;
+  const std::uint64_t first_page =
+      arena::head_bytes + indices_[static_cast<std::size_t>(me.number)] * globals_bytes_ + room;
+  // Threads that it makes later fork for the rank, too.
+  const detail::job_rank* const owner = me.statics.empty() ? nullptr : &me;
+  if (!move_statics(segment, globals_->own().address().descriptor, first_page, owner)) return 0;
+  const std::uint64_t at = first_page + offset_in_page(segment.data());
+  moved_.emplace(segment.data(), at);
+  return at;
 }
 
 void memory::add(initiator& one) {
-  // What a message for it needs is there; it comes after the barrier of attach(), but from whom is not known.
+  // A message for the rank may come as soon as the rank has told anybody of a part.
   initiators_[static_cast<std::size_t>(one.rank().number)].publish(&one);
 }
 void memory::remove(const initiator& one) noexcept {
   initiators_[static_cast<std::size_t>(one.rank().number)].reset(nullptr);
 }
 
-std::byte** memory::bases(int number) {
-  const std::lock_guard hold(lock_);
-  auto& table = bases_[static_cast<std::size_t>(number)];
-  if (table == nullptr) table = std::make_unique<std::byte*[]>(job_.places.size());
-  return table.get();
+writer_mark* memory::mark_of(int rank, std::uint64_t word) const noexcept {
+  const auto number = static_cast<std::size_t>(rank);
+  const signs* const there = signs_of_[number];
+  return there != nullptr ? &there->mark(indices_[number], word) : nullptr;
 }
 
-void memory::note_silent_writers() noexcept {
+void memory::change_elements(worker& here, int rank, std::uint64_t offset, std::byte* at,
+                             const element_update& what, const std::byte* operand, std::byte* old,
+                             std::size_t count) noexcept {
+  const auto number = static_cast<std::size_t>(rank);
+  // A process that has died with a lock will not give it. Its number counts from 1 in the lock.
+  const auto is_gone = [&](std::uint32_t holder) {
+    const int process = static_cast<int>(holder) - 1;
+    return between_ != nullptr && process != job_.process && process >= 0 &&
+           !remote::port::of(here).is_alive(process);
+  };
+  signs_of_[number]
+      ->locks(indices_[number])
+      .change(static_cast<std::uint32_t>(job_.process) + 1, offset, at, what, operand, old, count,
+              is_gone);
+}
+
+std::vector<int> memory::note_silent_writers() {
+  const std::lock_guard hold(lock_);
   own_->has_silent_writers().store(1, std::memory_order_relaxed);
-  for (const arena& other : others_) other.has_silent_writers().store(1, std::memory_order_relaxed);
+  for (const auto& [process, other] : others_)
+    if (other) other->has_silent_writers().store(1, std::memory_order_relaxed);
+  std::vector<int> ranks;
+  for (std::size_t rank = 0; rank < signs_of_.size(); ++rank)
+    if (signs_of_[rank] != nullptr) ranks.push_back(static_cast<int>(rank));
+  return ranks;
 }
 
 bool memory::end_operations_with_dead(worker& here) {
   bool any = false;
   for (const auto& r : job_.ranks) {
     if (r->home != &here) continue;
-    initiator* const one = initiator_of(static_cast<std::uint64_t>(r->number));
+    initiator* const one = initiator_of(*r);
     if (one != nullptr && one->far_ != nullptr) any |= one->far_->end_operations_with_dead();
   }
   return any;

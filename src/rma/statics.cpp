@@ -1,14 +1,11 @@
-// Globals of the program as memory that ranks reach: those of each rank's private copy, or of the process's only one.
-#include <link.h>
+#include "rma/statics.hpp"
 
-#include "rma/initiator.hpp"
-#include "weft/communicator.hpp"
-#include "weft/reduction.hpp"
+#include <link.h>
 
 namespace weft::rma {
 namespace {
 
-// Of the process's own program, which comes first.
+// The process's own program comes first.
 int first_object(dl_phdr_info* object, std::size_t, void* into) {
   auto& parts = *static_cast<std::vector<std::span<std::byte>>*>(into);
   for (int i = 0; i < object->dlpi_phnum; ++i) {
@@ -21,13 +18,12 @@ int first_object(dl_phdr_info* object, std::size_t, void* into) {
 
 }  // namespace
 
-void initiator::expose_statics() {
-  std::vector<std::span<std::byte>> parts = me_.statics;
-  if (parts.empty()) dl_iterate_phdr(&first_object, &parts);
-  // A rank that is alone in its process has no private libraries: what all have is the program, and it comes first.
-  const communicator world(me_.shared->world, me_.number);
-  parts.resize(world.allreduce(parts.size(), weft::min{}));
-  for (const std::span<std::byte> part : parts) expose(part.data(), part.size());
+std::vector<std::span<std::byte>> statics_of(const detail::job_rank& rank) {
+  if (!rank.statics.empty()) return rank.statics;
+  if (rank.find_statics != nullptr) return rank.find_statics();
+  std::vector<std::span<std::byte>> parts;
+  dl_iterate_phdr(&first_object, &parts);
+  return parts;
 }
 
 }  // namespace weft::rma

@@ -25,7 +25,7 @@ inline constexpr int updates = 8;
 template <class T>
 concept word = std::is_arithmetic_v<T> &&(sizeof(T) == 4 || sizeof(T) == 8);
 
-// The old value; of `set` it means nothing. `expected` is for compare_swap alone.
+// Returns the old value, which means nothing for `set`. compare_swap alone uses `expected`.
 template <update Operation, word T>
 inline T apply(T* at, T operand, T expected = T()) noexcept {
   std::atomic_ref<T> word(*at);
@@ -46,7 +46,7 @@ inline T apply(T* at, T operand, T expected = T()) noexcept {
   return T();
 }
 
-// How an update travels: of the numbers that a face knows, those that differ in what `add` does.
+// The type that a message names. Types of a size that differ in what `add` does differ here.
 enum class number : std::uint8_t { bits32, bits64, float32, float64 };
 template <word T>
 [[nodiscard]] constexpr number number_of() noexcept {
@@ -54,33 +54,6 @@ template <word T>
     return sizeof(T) == 4 ? number::float32 : number::float64;
   else
     return sizeof(T) == 4 ? number::bits32 : number::bits64;
-}
-
-enum class comparison : std::uint8_t {
-  equal,
-  not_equal,
-  greater,
-  greater_equal,
-  less,
-  less_equal,
-};
-template <class T>
-[[nodiscard]] inline bool compares(T value, comparison how, T with) noexcept {
-  switch (how) {
-    case comparison::equal:
-      return value == with;
-    case comparison::not_equal:
-      return value != with;
-    case comparison::greater:
-      return value > with;
-    case comparison::greater_equal:
-      return value >= with;
-    case comparison::less:
-      return value < with;
-    case comparison::less_equal:
-      return value <= with;
-  }
-  return false;
 }
 
 }  // namespace weft::rma

@@ -1,4 +1,5 @@
-// Puts, gets and signals in full: arguments that need a look, PEs of other processes, contexts that were made.
+// Puts, gets and signals where the fast path does not do: wrong arguments, PEs of other processes, contexts of the program.
+#include <cstdlib>
 #include <string_view>
 
 #include "shmem/core.hpp"
@@ -21,14 +22,14 @@ void check_local(const char* argument, const void* address, std::size_t bytes) {
     fail("{} is a null pointer: pass where {} bytes are", argument, bytes);
 }
 
-// That blocks which lie `stride` bytes apart, forwards or backwards, are symmetric.
+// Checks that blocks which lie `stride` bytes apart, forwards or backwards, are symmetric.
 void check_symmetric_blocks(pe_state& me, const char* argument, const void* address,
                             std::ptrdiff_t stride, std::size_t block_bytes, std::size_t blocks) {
   if (blocks == 0 || block_bytes == 0) return;
   const auto distance = static_cast<std::size_t>(stride < 0 ? -stride : stride);
   const std::size_t to_last = checked_bytes(blocks - 1, distance);
   const auto* const first = static_cast<const std::byte*>(address);
-  // Of two blocks that are symmetric, in one region, all between them are.
+  // All blocks between two that are symmetric, in one region, are symmetric.
   check_symmetric(me, argument, first, block_bytes);
   if (stride >= 0) return check_symmetric(me, argument, first, to_last + block_bytes);
   if (to_last > reinterpret_cast<std::uintptr_t>(address))
@@ -51,7 +52,7 @@ strided checked_strided(pe_state& me, shmem_ctx_t context, std::ptrdiff_t dest_s
                         std::ptrdiff_t source_stride, std::size_t block, std::size_t blocks,
                         std::size_t element, int pe, argument there, argument here) {
   const target other = checked_target(me, context, pe);
-  // Of one block the strides mean nothing.
+  // The strides mean nothing for one block.
   const auto bytes_of_stride = [&](const char* name, std::ptrdiff_t stride) {
     std::ptrdiff_t bytes = 0;
     if (blocks > 1 && __builtin_mul_overflow(stride, static_cast<std::ptrdiff_t>(element), &bytes))
@@ -68,21 +69,19 @@ strided checked_strided(pe_state& me, shmem_ctx_t context, std::ptrdiff_t dest_s
   return how;
 }
 
-void put_and_signal(pe_state& me, const target& to, void* dest, const void* source,
-                    std::size_t bytes, std::uint64_t* signal_address, std::uint64_t signal,
-                    int operation) {
+// `dest` and `there` are the same; without bytes they mean nothing.
+void put_and_signal(pe_state& me, const target& to, void* dest, const rma::location& there,
+                    const void* source, std::size_t bytes, std::uint64_t* signal_address,
+                    std::uint64_t signal, int operation) {
+  const rma::location at =
+      checked_location(me, "sig_addr", signal_address, sizeof *signal_address, to.rank);
+  if (operation != SHMEM_SIGNAL_SET && operation != SHMEM_SIGNAL_ADD)
+    fail("sig_op is {}: pass SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD", operation);
   note_write(me, to.rank, dest, bytes);
   note_write(me, to.rank, signal_address, sizeof *signal_address);
   me.memory->put_signal(
-      to.operations, dest, source, bytes, signal_address, signal,
-      operation == SHMEM_SIGNAL_SET ? rma::signal_operation::set : rma::signal_operation::add,
-      to.rank);
-}
-
-void check_signal(pe_state& me, const std::uint64_t* signal_address, int operation) {
-  check_symmetric(me, "sig_addr", signal_address, sizeof *signal_address);
-  if (operation != SHMEM_SIGNAL_SET && operation != SHMEM_SIGNAL_ADD)
-    fail("sig_op is {}: pass SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD", operation);
+      to.operations, there, source, bytes, at, signal,
+      operation == SHMEM_SIGNAL_SET ? rma::signal_operation::set : rma::signal_operation::add);
 }
 
 }  // namespace
@@ -92,10 +91,10 @@ void put_slowly(const char* call, shmem_ctx_t context, void* dest, const void* s
   in_call(call, [&](pe_state& me) {
     const target to = checked_target(me, context, pe);
     const std::size_t bytes = checked_bytes(count, element);
-    check_symmetric(me, "dest", dest, bytes);
+    const rma::location there = checked_location(me, "dest", dest, bytes, to.rank);
     check_local("source", source, bytes);
     note_write(me, to.rank, dest, bytes);
-    if (bytes != 0) me.memory->put(to.operations, dest, source, bytes, to.rank);
+    if (bytes != 0) me.memory->put(to.operations, there, source, bytes);
   });
 }
 
@@ -104,14 +103,14 @@ void get_slowly(const char* call, shmem_ctx_t context, void* dest, const void* s
   in_call(call, [&](pe_state& me) {
     const target from = checked_target(me, context, pe);
     const std::size_t bytes = checked_bytes(count, element);
-    check_symmetric(me, "source", source, bytes);
+    const rma::location there = checked_location(me, "source", source, bytes, from.rank);
     check_local("dest", dest, bytes);
     note_look(me);
     if (bytes == 0) return;
     if (when == completion::blocking)
-      me.memory->get(from.operations, dest, source, bytes, from.rank);
+      me.memory->get(from.operations, dest, there, bytes);
     else
-      me.memory->get_nbi(from.operations, dest, source, bytes, from.rank);
+      me.memory->get_nbi(from.operations, dest, there, bytes);
   });
 }
 
@@ -125,8 +124,9 @@ void put_strided(const char* call, shmem_ctx_t context, void* dest, const void* 
       note_write(me, how.other.rank,
                  static_cast<std::byte*>(dest) + static_cast<std::ptrdiff_t>(i) * how.dest_stride,
                  how.bytes);
-    me.memory->put_strided(how.other.operations, dest, how.dest_stride, source, how.source_stride,
-                           how.bytes, blocks, how.other.rank);
+    if (blocks == 0 || how.bytes == 0) return;
+    me.memory->put_strided(how.other.operations, me.symmetric.at(dest, how.other.rank),
+                           how.dest_stride, source, how.source_stride, how.bytes, blocks);
   });
 }
 
@@ -137,8 +137,10 @@ void get_strided(const char* call, shmem_ctx_t context, void* dest, const void* 
     const strided how = checked_strided(me, context, dest_stride, source_stride, block, blocks,
                                         element, pe, {"source", source}, {"dest", dest});
     note_look(me);
-    me.memory->get_strided(how.other.operations, dest, how.dest_stride, source, how.source_stride,
-                           how.bytes, blocks, how.other.rank);
+    if (blocks == 0 || how.bytes == 0) return;
+    me.memory->get_strided(how.other.operations, dest, how.dest_stride,
+                           me.symmetric.at(source, how.other.rank), how.source_stride, how.bytes,
+                           blocks);
   });
 }
 
@@ -148,10 +150,9 @@ void put_signal(const char* call, shmem_ctx_t context, void* dest, const void* s
   in_call(call, [&](pe_state& me) {
     const target to = checked_target(me, context, pe);
     const std::size_t bytes = checked_bytes(count, element);
-    check_symmetric(me, "dest", dest, bytes);
+    const rma::location there = checked_location(me, "dest", dest, bytes, to.rank);
     check_local("source", source, bytes);
-    check_signal(me, signal_address, operation);
-    put_and_signal(me, to, dest, source, bytes, signal_address, signal, operation);
+    put_and_signal(me, to, dest, there, source, bytes, signal_address, signal, operation);
   });
 }
 
@@ -165,8 +166,7 @@ void signal_update(const char* call, shmem_ctx_t context, std::uint64_t* signal_
                    std::uint64_t signal, int operation, int pe) {
   in_call(call, [&](pe_state& me) {
     const target to = checked_target(me, context, pe);
-    check_signal(me, signal_address, operation);
-    put_and_signal(me, to, nullptr, nullptr, 0, signal_address, signal, operation);
+    put_and_signal(me, to, nullptr, {}, nullptr, 0, signal_address, signal, operation);
   });
 }
 
@@ -178,15 +178,23 @@ std::uint64_t signal_fetch(const char* call, const std::uint64_t* signal_address
   });
 }
 
-rma::context& checked_update(pe_state& me, shmem_ctx_t context, const void* word, std::size_t bytes,
-                             bool writes, int& pe) {
+void refuse_null_fetch(const char* call) {
+  in_call(call, [](pe_state&) { check_place("fetch", nullptr); });
+  std::abort();  // The call above does not return.
+}
+
+checked_word checked_update(pe_state& me, shmem_ctx_t context, const void* word, std::size_t bytes,
+                            bool writes, int pe) {
   const target to = checked_target(me, context, pe);
-  check_symmetric(me, "the word", word, bytes);
+  const rma::location at = checked_location(me, "the word", word, bytes, to.rank);
   if (reinterpret_cast<std::uintptr_t>(word) % bytes != 0)
     fail("the word at {} is not aligned to its size of {} bytes", word, bytes);
   if (writes) note_write(me, to.rank, word, bytes);
-  pe = to.rank;
-  return to.operations;
+  return {to.operations, at};
+}
+
+void wake(pe_state& me, const void* written, int pe) {
+  me.memory->wake(me.symmetric.at(written, pe));
 }
 
 void fence(const char* call, shmem_ctx_t context) {
@@ -216,6 +224,7 @@ void pe_quiet(const char* call, shmem_ctx_t handle, const int* pes, std::size_t 
   in_call(call, [&](pe_state& me) {
     if (handle == SHMEM_CTX_INVALID) return;
     context* const c = checked_context(me, handle);
+    if (count != 0) check_place("target_pes", pes);
     std::vector<int> ranks(count);
     for (std::size_t i = 0; i < count; ++i) ranks[i] = checked_pe(me, c, pes[i]);
     send_gathered(me, call, c == nullptr ? me.gathers.get() : c->gathers.get(),

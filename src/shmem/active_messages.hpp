@@ -7,9 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/limits.hpp"
+#include "remote/credit_window.hpp"
+#include "remote/reply_table.hpp"
 #include "shmem/am_queue.hpp"
 #include "shmem/shmemx.h"
 #include "sync/published.hpp"
@@ -25,7 +28,6 @@ struct am_handler {
 struct am_call_slot {
   void* reply;
   std::size_t reply_max;
-  int pe;  // Who replies.
   std::size_t length = 0;
   bool done = false;
 };
@@ -41,37 +43,39 @@ struct am_unfinished {
 
 class handled_counts;
 
-// Of one PE.
+// A PE has one.
 struct am_state {
   std::vector<am_unfinished> unfinished;
-  // By PE: bytes sent to those of other processes and not handled yet; empty until the first.
-  std::vector<std::size_t> unread_far;
-  // Likewise: whether a thread of this PE sends one a message, of which parts are still to go.
+  // What this PE may have under way to each PE of other processes, by PE; empty until the first message.
+  std::vector<remote::credit_window<remote::worker_credits>> rooms_far;
+  // Whether a thread of this PE is sending that PE a message, of which parts are still to go; by PE.
   std::vector<bool> is_sending_far;
-  // By worker of this process; made by the writer's side with its first message.
+  // One for each worker of this process; the writer's side makes it with its first message.
   std::vector<published<am_queue*>> from;
-  std::vector<std::unique_ptr<am_queue>> storage;  // By worker, each written by that worker alone.
-  // Written by senders; then by those that have handled what this PE has sent; what follows by the PE alone.
-  alignas(padding_bytes) std::atomic<std::size_t> bytes{0};  // Of all chunks.
+  std::vector<std::unique_ptr<am_queue>> storage;  // Each worker alone writes its own.
+  // Senders write this; those that have handled what this PE has sent write the next; the PE alone writes what follows.
+  alignas(padding_bytes) std::atomic<std::size_t> bytes{0};  // All chunks together have so many.
+  std::size_t limit_of_near =
+      0;  // PEs of this process wait at so many of them; the rest is the share of other processes.
   alignas(padding_bytes) published<std::uint64_t> sent_and_handled{0};
   alignas(padding_bytes) std::uint64_t sent = 0;
-  std::uint64_t handled = 0;  // By this PE.
+  std::uint64_t handled = 0;  // This PE has handled so many.
   std::vector<am_handler> handlers;
-  std::vector<am_call_slot*> calls;  // By call - 1; null: free.
-  // While a handler runs: what it would reply to.
+  // Calls that wait for a reply, and the PE that replies.
+  remote::reply_table<am_call_slot*, std::uint32_t, 16, 16> calls;
+  // The message that the running handler may reply to.
   const am_record* replies_to = nullptr;
   bool replied = false;
-  // Of messages that are being handled now, by one thread of the PE; null: nobody handles any.
+  // Counts the messages that one thread of the PE is handling now; null: nobody handles any.
   handled_counts* being_handled = nullptr;
   const void* handled_by = nullptr;
   unsigned empty_polls = 0;
 };
 
 struct pe_state;
-class am_bundle;
-// Before the PE waits for others: sources may wait to be told what it has handled.
+// The PE calls it before it waits for others: sources may wait until they know what it has handled.
 void tell_handled(pe_state& me);
-// What it holds goes to that PE of the world, in one message; it is empty then.
-void send_bundle(pe_state& me, const char* call, int pe, am_bundle& bundle);
+// Sends what has been gathered to that PE of the world, in one message.
+void send_bundle(pe_state& me, const char* call, int pe, std::span<const std::byte> bundle);
 
 }  // namespace weft::shmem

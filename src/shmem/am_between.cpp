@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "rank/matching.hpp"
-#include "runtime/network.hpp"
+#include "remote/handlers.hpp"
+#include "remote/port.hpp"
 #include "shmem/am_steps.hpp"
 
 namespace weft::shmem {
@@ -12,6 +12,8 @@ namespace {
 //            tag                          head[0]          head[1]           data
 //   part     message's length, offset     id, target       call, source      the bytes from there on
 //   handled  bytes of those              -, source        target            how many
+
+using far_room = remote::credit_window<remote::worker_credits>;
 
 comm::address address_of(const pe_state& me, int pe) noexcept {
   const detail::rank_place& there = me.rank.of->places[static_cast<std::size_t>(pe)];
@@ -24,18 +26,34 @@ process_state& process_of(const pe_state& me) noexcept {
 // What one PE may have unread at a PE of another process.
 std::size_t far_share(const pe_state& me) noexcept {
   return std::max(me.settings.am_queue_bytes / static_cast<std::size_t>(me.size),
-                  am_queue::record_bytes(me.settings.am_payload_bytes));
+                  am_queue::taken_bytes(me.settings.am_payload_bytes));
 }
+
+struct full_far_queue final : detail::wait_words {
+  const pe_state& me;
+  const int to;
+  full_far_queue(const pe_state& m, int pe) : me(m), to(pe) {}
+  [[nodiscard]] std::string text() const override {
+    const auto number = static_cast<std::size_t>(to);
+    if (me.messages.is_sending_far[number])
+      return formatted(", until another thread has sent all of a message to PE {}", to);
+    return formatted(
+        ", until PE {} reads some of the {} KiB of active messages that this one has unread there (of "
+        "SHMEMX_AM_QUEUE_SIZE, {} MiB, each PE has its share)",
+        to, me.messages.rooms_far[number].taken() >> 10, me.settings.am_queue_bytes >> 20);
+  }
+  bool awaited(std::vector<int>& ranks) const override {
+    ranks.push_back(to);
+    return false;
+  }
+};
 
 void post_far(pe_state& me, const char* name, int pe, const comm::am& what) {
   worker& here = *me.rank.home;
-  port& p = network::of(here);
-  p.count_sent(what.to.process);
-  const auto post = [&] { return comm::post(p.device(), what); };
   const auto describe = [&]() -> wait_description {
     return {name, wait_description::no_context, pe};
   };
-  if (post_in_wait(here, post, describe) != status::failed) [[likely]]
+  if (remote::port::of(here).send_in_wait(here, what, describe) != status::failed) [[likely]]
     return;
   if (here.owner().stopping()) throw job_stopped{};
   fail("PE {} cannot be reached: its process {} is dead", pe, what.to.process);
@@ -43,20 +61,26 @@ void post_far(pe_state& me, const char* name, int pe, const comm::am& what) {
 
 }  // namespace
 
+void share_out_queue(pe_state& me) {
+  std::size_t far = 0;
+  for (const auto& place : me.rank.of->places) far += place.rank == nullptr ? 1u : 0u;
+  const std::size_t all = me.settings.am_queue_bytes;
+  me.messages.limit_of_near = std::max(all - std::min(all, far * far_share(me)), am_chunk_bytes);
+}
+
 bool has_far_room(const pe_state& me, int pe, std::size_t bytes) noexcept {
   const auto number = static_cast<std::size_t>(pe);
-  if (me.messages.unread_far.empty()) return true;
-  if (me.messages.is_sending_far[number]) return false;
-  const std::size_t unread = me.messages.unread_far[number];
-  return unread == 0 || unread + bytes <= far_share(me);
+  if (me.messages.rooms_far.empty()) return true;
+  return !me.messages.is_sending_far[number] &&
+         me.messages.rooms_far[number].credits().has_room(bytes);
 }
 
 void write_far(pe_state& me, const char* name, int pe, std::uint32_t id, std::uint32_t call,
                const void* payload, std::size_t length) {
-  const std::size_t bytes = am_queue::record_bytes(length);
+  const std::size_t bytes = am_queue::taken_bytes(length);
   const bool is_counted = id != reply_id;
-  if (me.messages.unread_far.empty()) {
-    me.messages.unread_far.resize(static_cast<std::size_t>(me.size));
+  if (me.messages.rooms_far.empty()) {
+    me.messages.rooms_far.assign(static_cast<std::size_t>(me.size), far_room(far_share(me)));
     me.messages.is_sending_far.resize(static_cast<std::size_t>(me.size));
   }
   const auto number = static_cast<std::size_t>(pe);
@@ -66,25 +90,29 @@ void write_far(pe_state& me, const char* name, int pe, std::uint32_t id, std::ui
   };
   while (!may_go()) {
     tell_handled(me);
-    me.rank.home->wait_until(may_go, {name, wait_description::no_context, pe});
+    const full_far_queue words(me, pe);
+    wait_description said{name};
+    said.context = wait_description::in_words;
+    said.subject = static_cast<const detail::wait_words*>(&words);
+    me.rank.home->wait_until(may_go, said);
   }
   const struct all_parts {
     std::vector<bool>::reference are_going;
     explicit all_parts(std::vector<bool>::reference flag) : are_going(flag) { are_going = true; }
     ~all_parts() { are_going = false; }
   } going(me.messages.is_sending_far[number]);
-  if (is_counted) me.messages.unread_far[number] += bytes;
+  if (is_counted) (void)me.messages.rooms_far[number].try_take(bytes);
   comm::am made;
   made.to = address_of(me, pe);
   made.handler = process_of(me).part;
   made.head = {two(id, static_cast<std::uint32_t>(pe)),
                two(call, static_cast<std::uint32_t>(me.number))};
   const std::size_t most =
-      network::of(*me.rank.home).device().eager_bytes_max(made.to.process, made.to.device);
+      remote::port::of(*me.rank.home).eager_bytes_max(made.to.process, made.to.device);
   std::size_t done = 0;
   do {
     const std::size_t part = std::min(most, length - done);
-    made.tag = two(length, done);
+    made.tag = two(static_cast<std::uint32_t>(length), static_cast<std::uint32_t>(done));
     made.data = std::span(static_cast<const std::byte*>(payload) + done, part);
     post_far(me, name, pe, made);
     done += part;
@@ -93,18 +121,12 @@ void write_far(pe_state& me, const char* name, int pe, std::uint32_t id, std::ui
 
 namespace {
 
-[[gnu::cold]] void refuse(worker& here, const comm::event& happened, const char* why) noexcept {
-  network::of(here).device().refuse(happened, why);
+// The PE of a rank of this process; null when it has not called shmem_init.
+pe_state* pe_of(const process_state& process, const detail::rank_state& rank) noexcept {
+  return process.pes[static_cast<std::size_t>(rank.number)];
 }
 
-// The PE of this worker that a message names; null when there is none.
-pe_state* pe_of(process_state& process, const worker& here, std::uint32_t number) noexcept {
-  if (number >= process.pes.size()) return nullptr;
-  pe_state* const pe = process.pes[number];
-  return pe != nullptr && pe->rank.home == &here ? pe : nullptr;
-}
-
-// A record of weft's own worker, which writes into the queue as its PEs do. No limit: the sender keeps to its share.
+// Reserves a record in the queue of weft's own worker, as its PEs do. There is no limit: the sender keeps to its share.
 am_record& reserve_here(worker& here, pe_state& to, std::size_t length) {
   am_queue& queue = queue_to(here, to);
   const std::size_t bytes = am_queue::record_bytes(length);
@@ -118,27 +140,27 @@ am_record& reserve_here(worker& here, pe_state& to, std::size_t length) {
   return *record;
 }
 
-void on_part(process_state& process, worker& here, const comm::event& happened) {
-  pe_state* const to = pe_of(process, here, low_of(happened.head[0]));
+void on_part(process_state& process, worker& here, detail::rank_state& rank,
+             const comm::event& happened) {
+  pe_state* const to = pe_of(process, rank);
   const std::uint32_t id = high_of(happened.head[0]);
   const auto source = static_cast<int>(low_of(happened.head[1]));
   const std::size_t length = high_of(happened.tag), offset = low_of(happened.tag);
-  if (to == nullptr || source < 0 || source >= to->size ||
-      process.of.places[static_cast<std::size_t>(source)].process != happened.process ||
-      length > am_payload_bytes_max || offset > length || happened.size > length - offset)
-    return refuse(here, happened, "an active message that cannot be");
+  if (to == nullptr || length > am_payload_bytes_max || offset > length ||
+      happened.size > length - offset)
+    return remote::refuse(here, happened, "an active message that cannot be");
   auto& unfinished = to->messages.unfinished;
   auto of = std::find_if(unfinished.begin(), unfinished.end(),
                          [&](const am_unfinished& u) { return u.source == source; });
   if (offset == 0) {
     if (of != unfinished.end())
-      return refuse(here, happened, "an active message inside of another one");
+      return remote::refuse(here, happened, "an active message inside of another one");
     am_record& record = reserve_here(here, *to, length);
     record.set_sender(source, high_of(happened.head[1]));
     of = unfinished.insert(unfinished.end(), {source, id, length, 0, &record});
   } else if (of == unfinished.end() || of->arrived != offset || of->length != length ||
              of->id != id) {
-    return refuse(here, happened, "a part of no active message");
+    return remote::refuse(here, happened, "a part of no active message");
   }
   if (happened.size != 0) std::memcpy(of->record->payload() + offset, happened.data, happened.size);
   of->arrived += happened.size;
@@ -147,26 +169,17 @@ void on_part(process_state& process, worker& here, const comm::event& happened) 
   unfinished.erase(of);
 }
 
-void on_handled(process_state& process, worker& here, const comm::event& happened) {
-  pe_state* const to = pe_of(process, here, low_of(happened.head[0]));
+void on_handled(process_state& process, worker& here, detail::rank_state& rank,
+                const comm::event& happened) {
+  pe_state* const to = pe_of(process, rank);
   std::uint64_t count = 0;
-  if (happened.size == sizeof count) std::memcpy(&count, happened.data, sizeof count);
-  if (to == nullptr || happened.size != sizeof count || happened.head[1] >= process.pes.size() ||
-      process.of.places[happened.head[1]].process != happened.process ||
-      to->messages.unread_far.empty() || to->messages.unread_far[happened.head[1]] < happened.tag ||
+  std::memcpy(&count, happened.data, sizeof count);
+  if (to == nullptr || to->messages.rooms_far.empty() ||
+      to->messages.rooms_far[happened.head[1]].taken() < happened.tag ||
       count > to->messages.sent - to->messages.sent_and_handled.value())
-    return refuse(here, happened, "it tells of messages that were not sent");
-  to->messages.unread_far[happened.head[1]] -= happened.tag;
+    return remote::refuse(here, happened, "it tells of messages that were not sent");
+  to->messages.rooms_far[happened.head[1]].give_back(here.owner(), happened.tag);
   to->messages.sent_and_handled.add(count);
-}
-
-template <void (*Handle)(process_state&, worker&, const comm::event&)>
-void call_handler(void* process, const comm::event& happened) noexcept {
-  worker* const here = worker::current();
-  if (here == nullptr) return;
-  network::of(*here).count_received(happened.process);
-  if (here->owner().stopping()) return;
-  Handle(*static_cast<process_state*>(process), *here, happened);
 }
 
 }  // namespace
@@ -178,15 +191,17 @@ void tell_handled_far(pe_state& me, int source, std::uint64_t count, std::size_t
   made.tag = bytes;
   made.head = {static_cast<std::uint32_t>(source), static_cast<std::uint32_t>(me.number)};
   made.data = std::as_bytes(std::span(&count, 1));
-  made.allow.retry = false;
-  port& p = network::of(*me.rank.home);
-  p.count_sent(made.to.process);
-  (void)comm::post(p.device(), made);  // A dead process need not know.
+  remote::port::of(*me.rank.home).send(made);
 }
 
-void add_am_handlers(detail::face_handlers& handlers, process_state& of) {
-  of.part = handlers.add(&call_handler<&on_part>, &of);
-  of.handled = handlers.add(&call_handler<&on_handled>, &of);
+void add_am_handlers(detail::handler_numbers& numbers, process_state& of) {
+  using remote::message_form, remote::sender_in;
+  remote::handlers handlers(numbers);
+  constexpr message_form of_count{.bytes_min = sizeof(std::uint64_t),
+                                  .bytes_max = sizeof(std::uint64_t),
+                                  .sender = sender_in::head_1};
+  of.part = handlers.add<&on_part, message_form{.sender = sender_in::head_1_low}>(of);
+  of.handled = handlers.add<&on_handled, of_count>(of);
 }
 
 }  // namespace weft::shmem

@@ -49,7 +49,8 @@ void handle(pe_state& me, am_record& record, std::uint64_t word, void* args_p) {
     write_to(me, "shmemx_am_reply", record.source(), reply_id, record.call(), nullptr, 0);
 }
 
-// Of a bundle, each message of it. Returns how many there were. It may be of another process, and is not believed.
+// Handles each message of a bundle, and returns how many there were. The bundle may come from another process, so all of
+// it is checked.
 std::uint32_t handle_bundle(pe_state& me, am_record& record, std::size_t length, void* args_p) {
   const running in(me, record);
   const int source = record.source();
@@ -58,19 +59,19 @@ std::uint32_t handle_bundle(pe_state& me, am_record& record, std::size_t length,
     std::uint64_t word = 0;
     if (length - at >= sizeof word) std::memcpy(&word, record.payload() + at, sizeof word);
     const auto size = static_cast<std::size_t>(low_of(word));
-    if (length - at < sizeof word || am_bundle::bytes_of(size) > length - at)
+    if (length - at < sizeof word || session::bytes_of(size) > length - at)
       fail("PE {} has sent a bundle of messages that cannot be", source);
     const am_handler handler = handler_of(me, high_of(word), source);
     handler.function(record.payload() + at + sizeof word, size, handler.args_r, args_p, source);
-    at += am_bundle::bytes_of(size);
+    at += session::bytes_of(size);
   }
   return count;
 }
 
 }  // namespace
 
-// While messages are handled. Tells the sources how many of theirs have been: a source at a time, and before a handler
-// waits. Other threads of the PE handle none meanwhile.
+// Counts messages while they are handled, and tells each source how many of its messages have been: when the next source's
+// turn comes, and before a handler waits. Other threads of the PE handle none meanwhile.
 class handled_counts {
  public:
   explicit handled_counts(pe_state& me) : me_(me) {
@@ -81,7 +82,7 @@ class handled_counts {
     tell();
     me_.messages.being_handled = nullptr;
     me_.messages.handled_by = nullptr;
-    // Who could handle none meanwhile.
+    // Other threads could handle none meanwhile.
     if (source_ != -1 && me_.rank.home->has_attached_thread()) me_.rank.home->notify();
   }
   handled_counts(const handled_counts&) = delete;
@@ -96,7 +97,7 @@ class handled_counts {
     if (count_ == 0) return;
     me_.messages.handled += count_;
     if (pe_state* const to = me_.pes[source_]; to != nullptr) {
-      // What the handlers did is seen by whoever is told that they have run.
+      // A PE that sees this count sees what the handlers did.
       to->messages.sent_and_handled.add(count_);
       if (to->rank.home != me_.rank.home) to->rank.home->notify();
     } else {
@@ -132,13 +133,15 @@ constexpr int polled_max = 4096;
 
 }  // namespace
 
-int handle_all(pe_state& me, void* args_p) {
+namespace {
+
+int handle_what_has_come(pe_state& me, void* args_p) {
   if (me.messages.being_handled != nullptr) return 0;
   int done = 0;
   for (std::size_t from = 0; from < me.messages.from.size(); ++from) {
     am_queue* const queue = me.messages.from[from].value();
     if (queue == nullptr) continue;
-    handled_counts told(me);
+    handled_counts counts(me);
     int in_a_row = 0;
     for (int left = polled_max; left > 0; --left) {
       std::size_t retired = 0;
@@ -165,13 +168,24 @@ int handle_all(pe_state& me, void* args_p) {
       queue->pop(am_queue::record_bytes(length));
       if (id == reply_id) continue;
       done += static_cast<int>(messages);
-      told.add(source, am_queue::record_bytes(length), messages);
+      counts.add(source, am_queue::taken_bytes(length), messages);
     }
   }
   return done;
 }
 
-// That the caller may handle.
+}  // namespace
+
+// An error is reported here, before the frames of the call unwind, which may have begun what others take part in.
+int handle_all(pe_state& me, const char* call, void* args_p) {
+  try {
+    return handle_what_has_come(me, args_p);
+  } catch (const std::exception&) {
+    end_in_error(call);
+  }
+}
+
+// Whether there is a message that the caller may handle.
 bool has_message(const pe_state& me) noexcept {
   if (me.messages.being_handled != nullptr) return false;
   for (const auto& from : me.messages.from)
@@ -212,7 +226,7 @@ void am_set_handler(const char* call, shmemx_am_handler_t function, void* args_r
       fail("*id is {}, under which no handler is set: pass one that was returned here", *id);
     auto& handlers = me.messages.handlers;
     handlers[static_cast<std::size_t>(*id) - 1] = {};
-    // The next one that all PEs set may have the id again.
+    // The next handler that all PEs set may have the id again.
     while (!handlers.empty() && handlers.back().function == nullptr) handlers.pop_back();
   });
 }
@@ -232,11 +246,11 @@ void am_set_handler_all(const char* call, shmemx_am_handler_t function, void* ar
 int am_poll(const char* call, void* args_p) {
   return in_call(call, [&](pe_state& me) {
     check_not_in_handler(me);
-    if (const int done = handle_all(me, args_p); done != 0) return done;
+    if (const int done = handle_all(me, call, args_p); done != 0) return done;
     send_all_gathered(me, call);
     // A loop of polls lets others run: those of this worker at once, all others now and then.
     if (me.rank.home->has_ready() || me.messages.empty_polls++ % 16 == 0) me.rank.home->yield();
-    return handle_all(me, args_p);
+    return handle_all(me, call, args_p);
   });
 }
 
@@ -244,7 +258,7 @@ void am_wait(const char* call, void* args_p) {
   in_call(call, [&](pe_state& me) {
     begin_meeting(me);
     do wait_for_message(me, call, []() noexcept { return false; });
-    while (handle_all(me, args_p) == 0);  // A reply only.
+    while (handle_all(me, call, args_p) == 0);  // Only a reply had come.
   });
 }
 

@@ -45,10 +45,10 @@ struct alignas(16) basic_am_record {
 using am_record = basic_am_record<std_atomics>;
 static_assert(sizeof(am_record) == 16);
 
-// Where chunks come from.
+// Makes and ends chunks.
 struct am_chunk_memory {
   static constexpr std::size_t usual_bytes = am_chunk_bytes;
-  // For records of so many bytes behind a head.
+  // Makes memory for records of so many bytes behind a head.
   static void* make(std::size_t head_bytes, std::size_t bytes) {
     const std::size_t whole = (head_bytes + bytes + cache_line - 1) / cache_line * cache_line;
     void* const memory = std::aligned_alloc(cache_line, whole);
@@ -75,6 +75,13 @@ class basic_am_queue {
   // Two short ones share a line, none of them lies in two.
   [[nodiscard]] static constexpr std::size_t record_bytes(std::size_t payload) noexcept {
     return (sizeof(record) + payload + granule - 1) / granule * granule;
+  }
+
+  // What it may take of chunks: a record that does not fit into the chunk that is written leaves the end of that unused,
+  // which is shorter than the record. Of short ones, of which many lie in a chunk, a quarter pays for all such ends.
+  [[nodiscard]] static constexpr std::size_t taken_bytes(std::size_t payload) noexcept {
+    const std::size_t bytes = record_bytes(payload);
+    return bytes > Memory::usual_bytes / 8 ? 2 * bytes : bytes + bytes / 4;
   }
 
   // --- The writer ------------------------------------------------------------------------------
@@ -181,7 +188,7 @@ class basic_am_queue {
 
   alignas(padding_bytes) chunk* written_ = nullptr;
   std::size_t write_at_ = 0;
-  std::size_t emptied_ = 0;  // From write_at_ up to there no record is published.
+  std::size_t emptied_ = 0;  // No record is published between write_at_ and here.
   // The first chunk is published by the writer, the others by the reader itself.
   alignas(padding_bytes) published<chunk*, Atomics> read_{nullptr};
   std::size_t read_at_ = 0;

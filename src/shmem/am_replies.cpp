@@ -1,4 +1,4 @@
-// Calls with a reply, and when all messages have been handled.
+// Calls with a reply, and the end of all messages.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -15,13 +15,12 @@ bool all_handled(const pe_state& me) noexcept {
 }  // namespace
 
 void finish_call(pe_state& me, const am_record& reply, const std::byte* data, std::size_t length) {
-  if (reply.call() == 0 || reply.call() > me.messages.calls.size() ||
-      me.messages.calls[reply.call() - 1] == nullptr)
-    return;
-  if (me.messages.calls[reply.call() - 1]->pe != reply.source()) return;
-  am_call_slot& slot = *std::exchange(me.messages.calls[reply.call() - 1], nullptr);
+  const auto waiting = me.messages.calls.take(reply.call(), reply.source());
+  if (!waiting) return;
+  am_call_slot& slot = **waiting;
   slot.length = length;
-  std::memcpy(slot.reply, data, std::min(length, slot.reply_max));
+  if (const std::size_t fits = std::min(length, slot.reply_max); fits != 0)
+    std::memcpy(slot.reply, data, fits);
   slot.done = true;
 }
 
@@ -47,20 +46,17 @@ std::size_t am_call(const char* call, int id, const void* payload, std::size_t l
     check_not_in_handler(me);
     check_message(me, id, payload, length);
     const int target = checked_pe(me, nullptr, pe);
-    am_call_slot slot{reply, reply_max, target};
-    auto& calls = me.messages.calls;
-    auto place = std::find(calls.begin(), calls.end(), nullptr);
-    if (place == calls.end()) place = calls.emplace(place);
-    *place = &slot;
-    const auto number = static_cast<std::uint32_t>(place - calls.begin()) + 1;
-    if (am_bundle* const bundle = gathered_for(me, target); bundle != nullptr)
-      send_bundle(me, call, target, *bundle);
+    if (reply_max != 0) check_place("reply", reply);
+    am_call_slot slot{reply, reply_max};
+    const std::uint32_t name = me.messages.calls.add(&slot, target);
+    if (name == 0) fail("a PE may have {} calls under way", me.messages.calls.entries_max);
+    send_gathered_for(me, call, target);
     ++me.messages.sent;
-    write_to(me, call, target, static_cast<std::uint32_t>(id), number, payload, length);
+    write_to(me, call, target, static_cast<std::uint32_t>(id), name, payload, length);
     while (!slot.done) {
       send_all_gathered(me, call);
       wait_for_message(me, call, [&]() noexcept { return slot.done; });
-      (void)handle_all(me, args_p);
+      (void)handle_all(me, call, args_p);
     }
     if (slot.length > reply_max)
       fail("PE {} has replied with {} bytes, of which {} have room: pass a larger reply_max", pe,
@@ -75,7 +71,7 @@ void am_quiet(const char* call, void* args_p) {
     while (!all_handled(me)) {
       send_all_gathered(me, call);  // Handlers may have sent, too.
       wait_for_message(me, call, [&]() noexcept { return all_handled(me); });
-      (void)handle_all(me, args_p);
+      (void)handle_all(me, call, args_p);
     }
   });
 }
@@ -96,7 +92,7 @@ void am_barrier_all(const char* call, void* args_p) {
     };
     counts before{0, 1};
     for (;;) {
-      while (handle_all(me, args_p) != 0) {
+      while (handle_all(me, call, args_p) != 0) {
       }
       send_all_gathered(me, call);
       const counts mine{me.messages.sent, me.messages.handled};
@@ -106,7 +102,7 @@ void am_barrier_all(const char* call, void* args_p) {
       const auto is_complete = [&]() noexcept { return adding.started()->complete; };
       while (!is_complete()) {
         wait_for_message(me, call, is_complete);
-        (void)handle_all(me, args_p);
+        (void)handle_all(me, call, args_p);
         send_all_gathered(me, call);
       }
       adding.wait();
@@ -114,7 +110,7 @@ void am_barrier_all(const char* call, void* args_p) {
         break;
       before = now;
     }
-    // What a PE sends that has left is not handled in here.
+    // A PE that has left may send again; its messages are not handled in this call.
     meet(me, world_team(me), call);
   });
 }

@@ -6,13 +6,14 @@
 namespace weft::shmem {
 namespace {
 
-// Room in a new chunk; null when the target's queue is full. Out of line: try_write() then saves hardly a register.
+// Returns room in a new chunk; null when the target's queue is full. It is out of line so that try_write() saves hardly a
+// register.
 [[gnu::noinline, gnu::cold]] am_record* reserve_in_new_chunk(pe_state& to, am_queue& queue,
                                                              std::size_t bytes) {
   const std::size_t chunk = am_queue::chunk_bytes_for(bytes);
-  // Relaxed: a count. Of one empty queue a message is taken whatever its size.
+  // Relaxed: a count. An empty queue takes a message of any size.
   const std::size_t before = to.messages.bytes.fetch_add(chunk, std::memory_order_relaxed);
-  if (before != 0 && before + chunk > to.settings.am_queue_bytes) {
+  if (before != 0 && before + chunk > to.messages.limit_of_near) {
     to.messages.bytes.fetch_sub(chunk, std::memory_order_relaxed);
     return nullptr;
   }
@@ -31,7 +32,7 @@ bool try_write(pe_state& me, pe_state& to, std::uint32_t id, std::uint32_t call,
     if (record == nullptr) return false;
   }
   record->set_sender(me.number, call);
-  if (length == sizeof(std::uint64_t))  // Without a call.
+  if (length == sizeof(std::uint64_t))  // A constant length needs no call.
     std::memcpy(record->payload(), payload, sizeof(std::uint64_t));
   else if (length != 0)
     std::memcpy(record->payload(), payload, length);
@@ -50,12 +51,16 @@ struct full_queue final : detail::wait_words {
         "limit)",
         to.number, to.messages.bytes.load(std::memory_order_relaxed) >> 20);
   }
+  bool awaited(std::vector<int>& ranks) const override {
+    ranks.push_back(to.number);
+    return false;
+  }
 };
 
 void write(pe_state& me, const char* name, pe_state& to, std::uint32_t id, std::uint32_t call,
            const void* payload, std::size_t length) {
   while (!try_write(me, to, id, call, payload, length)) {
-    const std::size_t limit = to.settings.am_queue_bytes;
+    const std::size_t limit = to.messages.limit_of_near;
     const std::size_t needed = am_queue::chunk_bytes_for(am_queue::record_bytes(length));
     const full_queue words(to);
     wait_description said{name};
@@ -73,8 +78,8 @@ void write(pe_state& me, const char* name, pe_state& to, std::uint32_t id, std::
 
 void note_message(const pe_state& me, int pe, std::size_t length) {
   if (!tracing()) return;
-  accounts::put(me.number, pe, length);
-  accounts::leave_cause(me.number, accounts::key_of_queue(pe));
+  profile::put(me.number, pe, length);
+  profile::leave_cause(me.number, profile::key_of_queue(pe));
 }
 
 }  // namespace
@@ -105,26 +110,29 @@ void check_message(pe_state& me, int id, const void* payload, std::size_t length
     fail("payload is a null pointer: pass where {} bytes are", length);
 }
 
-am_bundle* gathered_for(pe_state& me, int pe) noexcept {
-  if (me.gathers == nullptr) return nullptr;
-  am_bundle* const bundle = me.gathers->bundles[static_cast<std::size_t>(pe)].get();
-  return bundle != nullptr && !bundle->is_empty() ? bundle : nullptr;
+void send_gathered_for(pe_state& me, const char* call, int pe) {
+  if (me.gathers == nullptr) return;
+  me.gathers->bundles.send(
+      static_cast<std::size_t>(pe),
+      [&](std::size_t, std::span<const std::byte> bundle) { send_bundle(me, call, pe, bundle); });
 }
 
 namespace {
 
-// In front of a message that is not gathered goes what was. False: it would have to wait.
+// Sends what was gathered, in front of a message that is not. False: that would have to wait.
 bool try_send_gathered_before(pe_state& me, const char* call, int pe) {
-  am_bundle* const bundle = gathered_for(me, pe);
-  if (bundle == nullptr) return true;
+  if (me.gathers == nullptr) return true;
+  auto& bundles = me.gathers->bundles;
+  const std::span<const std::byte> bundle = bundles.gathered_for(static_cast<std::size_t>(pe));
+  if (bundle.empty()) return true;
   pe_state* const to = me.pes[pe];
   if (to == nullptr) {
-    if (!has_far_room(me, pe, am_queue::record_bytes(bundle->size()))) return false;
-    send_bundle(me, call, pe, *bundle);
+    if (!has_far_room(me, pe, am_queue::taken_bytes(bundle.size()))) return false;
+    send_gathered_for(me, call, pe);
     return true;
   }
-  if (!try_write(me, *to, bundle_id, 0, bundle->data(), bundle->size())) return false;
-  (void)bundle->take();
+  if (!try_write(me, *to, bundle_id, 0, bundle.data(), bundle.size())) return false;
+  bundles.clear(static_cast<std::size_t>(pe));
   return true;
 }
 
@@ -139,10 +147,11 @@ void send(pe_state& me, const char* call, shmem_ctx_t handle, int id, const void
   if (gathers == nullptr) {
     write_to(me, call, number, named, 0, payload, length);
   } else if (length > am_gathered_bytes_max || !gathers->try_add(number, named, payload, length)) {
-    // In front of it goes what was sent before.
-    if (auto& bundle = gathers->bundles[static_cast<std::size_t>(number)];
-        bundle != nullptr && !bundle->is_empty())
-      send_bundle(me, call, number, *bundle);
+    // What was sent before goes in front of it.
+    gathers->bundles.send(static_cast<std::size_t>(number),
+                          [&](std::size_t, std::span<const std::byte> bundle) {
+                            send_bundle(me, call, number, bundle);
+                          });
     if (length > am_gathered_bytes_max || !gathers->try_add(number, named, payload, length))
       write_to(me, call, number, named, 0, payload, length);
   }
@@ -151,18 +160,12 @@ void send(pe_state& me, const char* call, shmem_ctx_t handle, int id, const void
 
 }  // namespace
 
-void send_bundle(pe_state& me, const char* call, int pe, am_bundle& bundle) {
-  // A thread of the PE may fill it again while this one waits for room.
-  const std::size_t length = bundle.take();
-  note_message(me, pe, length);
-  if (pe_state* const to = me.pes[pe];
-      to != nullptr && try_write(me, *to, bundle_id, 0, bundle.data(), length)) [[likely]]
-    return;
-  const std::vector<std::byte> copy(bundle.data(), bundle.data() + length);
-  write_to(me, call, pe, bundle_id, 0, copy.data(), length);
+void send_bundle(pe_state& me, const char* call, int pe, std::span<const std::byte> bundle) {
+  write_to(me, call, pe, bundle_id, 0, bundle.data(), bundle.size());
 }
 
-// The session in which a message to that PE, which need not be one, is gathered; null: in none, or that takes a look.
+// Returns the session in which a message to that PE, which need not be one, is gathered; null: in none, or the slow path
+// finds out.
 [[gnu::always_inline]] static inline session* session_of(const pe_state& me, shmem_ctx_t handle,
                                                          int pe) noexcept {
   if (handle == SHMEM_CTX_DEFAULT)
@@ -210,7 +213,7 @@ int am_try_send(const char* call, int id, const void* payload, std::size_t lengt
       if (!try_write(me, *to, static_cast<std::uint32_t>(id), 0, payload, length)) return 0;
       ++me.messages.sent;
     } else {
-      if (!has_far_room(me, number, am_queue::record_bytes(length))) return 0;
+      if (!has_far_room(me, number, am_queue::taken_bytes(length))) return 0;
       ++me.messages.sent;
       write_far(me, call, number, static_cast<std::uint32_t>(id), 0, payload, length);
     }

@@ -3,6 +3,8 @@
 // messages (am_replies.cpp). What these use of each other; called by the PE, on its worker or by a thread of it, unless
 // said otherwise.
 #pragma once
+#include "profile/counted_wait.hpp"
+#include "remote/words.hpp"
 #include "shmem/core.hpp"
 
 namespace weft::shmem {
@@ -11,16 +13,9 @@ namespace weft::shmem {
 inline constexpr std::uint32_t reply_id = 0x7fff'ffff;
 inline constexpr std::uint32_t bundle_id = 0x7fff'fffe;
 
-// Two numbers in a word of a message.
-[[nodiscard]] inline std::uint64_t two(std::uint64_t high, std::uint64_t low) noexcept {
-  return high << 32 | low;
-}
-[[nodiscard]] inline std::uint32_t high_of(std::uint64_t both) noexcept {
-  return static_cast<std::uint32_t>(both >> 32);
-}
-[[nodiscard]] inline std::uint32_t low_of(std::uint64_t both) noexcept {
-  return static_cast<std::uint32_t>(both);
-}
+using remote::high_of;
+using remote::low_of;
+using remote::two;
 
 // --- Sending ------------------------------------------------------------------------------------
 [[gnu::cold]] void make_queue(pe_state& to, std::size_t writer);
@@ -32,15 +27,17 @@ inline constexpr std::uint32_t bundle_id = 0x7fff'fffe;
     make_queue(to, own);
   return *mine;
 }
-// To any PE; waits while there is no room.
+// Sends to any PE; waits while there is no room.
 void write_to(pe_state& me, const char* name, int pe, std::uint32_t id, std::uint32_t call,
               const void* payload, std::size_t length);
 // Throws when the arguments of a message are wrong.
 void check_message(pe_state& me, int id, const void* payload, std::size_t length);
-// What the session of the default context has gathered for that PE; null: nothing.
-[[nodiscard]] am_bundle* gathered_for(pe_state& me, int pe) noexcept;
+// Sends what the session of the default context has gathered for that PE.
+void send_gathered_for(pe_state& me, const char* call, int pe);
 
 // --- Between processes --------------------------------------------------------------------------
+// Parts the queue of a PE between those of its process and the others. Called by shmem_init.
+void share_out_queue(pe_state& me);
 [[nodiscard]] bool has_far_room(const pe_state& me, int pe, std::size_t bytes) noexcept;
 void write_far(pe_state& me, const char* name, int pe, std::uint32_t id, std::uint32_t call,
                const void* payload, std::size_t length);
@@ -48,9 +45,10 @@ void write_far(pe_state& me, const char* name, int pe, std::uint32_t id, std::ui
 void tell_handled_far(pe_state& me, int source, std::uint64_t count, std::size_t bytes);
 
 // --- Handling -----------------------------------------------------------------------------------
-// Runs the handlers of what has come. Returns how many messages there were, replies left out.
-int handle_all(pe_state& me, void* args_p);
-// That the caller may handle.
+// Runs the handlers of what has come. Returns how many messages there were, replies left out. An error of a handler is
+// one of `call`.
+int handle_all(pe_state& me, const char* call, void* args_p);
+// Whether there is a message that the caller may handle.
 [[nodiscard]] bool has_message(const pe_state& me) noexcept;
 
 // Returns when a message has come, or when `or_when()` is true.
@@ -60,17 +58,10 @@ void wait_for_message(pe_state& me, const char* call, const Holds& or_when) {
   if (!tracing() || detail::goes_on_beside(*me.rank.home)) [[likely]]
     return me.rank.home->wait_until(is_over, {call});
   if (is_over()) return;
-  struct counted_wait {
-    const pe_state& me;
-    counted_wait(const pe_state& pe, const char* name) : me(pe) {
-      accounts::begin_caused_wait(me.number, trace_kind::wait_memory, name);
-    }
-    ~counted_wait() {
-      const std::uint64_t key = accounts::key_of_queue(me.number);
-      accounts::end_caused_wait(me.number, trace_kind::wait_memory,
-                                accounts::wait_state::late_sender, std::span(&key, 1));
-    }
-  } const counted(me, call);
+  const profile::counted_wait counted(
+      [&me] { return me.number; }, call,
+      profile::awaited_cause{trace_kind::wait_memory, profile::wait_state::late_sender,
+                             [&me] { return std::array{profile::key_of_queue(me.number)}; }});
   me.rank.home->wait_until(is_over, {call});
 }
 

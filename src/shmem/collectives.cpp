@@ -19,8 +19,8 @@ std::byte* writable(const void* bytes) noexcept {
   return static_cast<std::byte*>(const_cast<void*>(bytes));  // It is only read.
 }
 
-// What is put before a collective is there after it, in the default context: messages are answered, and of stores
-// those who meet see what each did before.
+// What is put before a collective, in the default context, is there after it: messages are answered, and PEs that meet see
+// the stores that each made before.
 void complete(pe_state& me) {
   me.memory->complete(me.operations);
 }
@@ -53,7 +53,7 @@ team& active_set(pe_state& me, int start, int log_stride, int size) {
   return *set;
 }
 
-// dest and source of so many elements in all.
+// Checks dest and source, which have so many bytes.
 void check_arrays(pe_state& me, const void* dest, std::size_t dest_bytes, const void* source,
                   std::size_t source_bytes) {
   check_symmetric(me, "dest", dest, dest_bytes);
@@ -123,10 +123,10 @@ void do_alltoalls(pe_state& me, const char* call, const team& t, void* dest, con
                 element);
 }
 
-// Short: questions about broadcasts carry 23 bytes of it between processes.
+// It is short: questions about broadcasts carry 23 bytes of it between processes.
 constexpr const char* name_of_broadcasts = "shmem_broadcast";
 
-// `root_gets`: its dest, too. It is a PE of the team or set.
+// `root_gets`: the root's dest gets the data, too. The root is a PE of the team or set.
 void do_broadcast(pe_state& me, const team& t, void* dest, const void* source, std::size_t count,
                   std::size_t element, int root, bool root_gets) {
   begin_meeting(me);

@@ -81,17 +81,23 @@ void fence(const char* call, shmem_ctx_t context);
 void quiet(const char* call, shmem_ctx_t context);
 void pe_quiet(const char* call, shmem_ctx_t context, const int* pes, std::size_t count);
 
-// Whether the product of sizes that are both small is none that wraps.
-[[nodiscard]] constexpr bool is_short(std::size_t count) noexcept {
-  return count < std::size_t{1} << 48;
+// Wakes the worker of that PE, which has been found asleep after a store to its copy of this word.
+[[gnu::noinline, gnu::cold]] void wake(pe_state& me, const void* written, int pe);
+// Called after a store to it, by loads and stores.
+[[gnu::always_inline]] inline void tell(pe_state& me, const void* written, int pe) {
+  if (me.memory->is_asleep(pe)) [[unlikely]]
+    wake(me, written, pe);
 }
 [[gnu::always_inline]] inline void put(const char* call, shmem_ctx_t context, void* dest,
                                        const void* source, std::size_t count, std::size_t element,
                                        int pe) {
-  if (pe_state* const me = usable_state(); me != nullptr && context == SHMEM_CTX_DEFAULT &&
-                                           is_short(count) &&
-                                           me->reaches(dest, count * element, pe)) [[likely]]
-    return me->memory->put(me->operations, dest, source, count * element, pe);
+  if (pe_state* const me = usable_state();
+      me != nullptr && context == SHMEM_CTX_DEFAULT && source != nullptr) [[likely]]
+    if (std::byte* const there = me->reached(dest, count, element, pe); there != nullptr)
+        [[likely]] {
+      rma::initiator::put_at(there, source, count * element);
+      return tell(*me, dest, pe);
+    }
   detail::note_call_site(__builtin_return_address(0));
   put_slowly(call, context, dest, source, count, element, pe);
 }
@@ -104,9 +110,10 @@ void pe_quiet(const char* call, shmem_ctx_t context, const int* pes, std::size_t
                                        const void* source, std::size_t count, std::size_t element,
                                        int pe) {
   if (pe_state* const me = usable_state(); me != nullptr && context == SHMEM_CTX_DEFAULT &&
-                                           is_short(count) && ++me->looks < looks_in_a_row_max &&
-                                           me->reaches(source, count * element, pe)) [[likely]]
-    return me->memory->get(me->operations, dest, source, count * element, pe);
+                                           dest != nullptr && --me->looks_left > 0) [[likely]]
+    if (const std::byte* const there = me->reached(source, count, element, pe); there != nullptr)
+        [[likely]]
+      return rma::initiator::get_at(there, dest, count * element);
   detail::note_call_site(__builtin_return_address(0));
   get_slowly(call, context, dest, source, count, element, pe, completion::blocking);
 }
@@ -114,9 +121,10 @@ void pe_quiet(const char* call, shmem_ctx_t context, const int* pes, std::size_t
                                            const void* source, std::size_t count,
                                            std::size_t element, int pe) {
   if (pe_state* const me = usable_state(); me != nullptr && context == SHMEM_CTX_DEFAULT &&
-                                           is_short(count) && ++me->looks < looks_in_a_row_max &&
-                                           me->reaches(source, count * element, pe)) [[likely]]
-    return me->memory->get_nbi(me->operations, dest, source, count * element, pe);
+                                           dest != nullptr && --me->looks_left > 0) [[likely]]
+    if (const std::byte* const there = me->reached(source, count, element, pe); there != nullptr)
+        [[likely]]
+      return rma::initiator::get_at(there, dest, count * element);
   detail::note_call_site(__builtin_return_address(0));
   get_slowly(call, context, dest, source, count, element, pe, completion::deferred);
 }
@@ -124,9 +132,13 @@ template <class T>
 [[gnu::always_inline]] inline void put_value(const char* call, shmem_ctx_t context, T* dest,
                                              T value, int pe) {
   if constexpr (rma::whole<T>)
-    if (pe_state* const me = usable_state(); me != nullptr && context == SHMEM_CTX_DEFAULT &&
-                                             me->reaches(dest, sizeof(T), pe)) [[likely]]
-      return me->memory->put(me->operations, dest, value, pe);
+    if (pe_state* const me = usable_state(); me != nullptr && context == SHMEM_CTX_DEFAULT)
+        [[likely]]
+      if (std::byte* const there = me->reached(dest, 1, sizeof(T), pe); there != nullptr)
+          [[likely]] {
+        rma::initiator::put_at(reinterpret_cast<T*>(there), value);
+        return tell(*me, dest, pe);
+      }
   detail::note_call_site(__builtin_return_address(0));
   put_slowly(call, context, dest, &value, 1, sizeof(T), pe);
 }
@@ -134,10 +146,11 @@ template <class T>
 [[gnu::always_inline, nodiscard]] inline T get_value(const char* call, shmem_ctx_t context,
                                                      const T* source, int pe) {
   if constexpr (rma::whole<T>)
-    if (pe_state* const me = usable_state(); me != nullptr && context == SHMEM_CTX_DEFAULT &&
-                                             ++me->looks < looks_in_a_row_max &&
-                                             me->reaches(source, sizeof(T), pe)) [[likely]]
-      return me->memory->get(me->operations, source, pe);
+    if (pe_state* const me = usable_state();
+        me != nullptr && context == SHMEM_CTX_DEFAULT && --me->looks_left > 0) [[likely]]
+      if (const std::byte* const there = me->reached(source, 1, sizeof(T), pe); there != nullptr)
+          [[likely]]
+        return rma::initiator::get_at(reinterpret_cast<const T*>(there));
   detail::note_call_site(__builtin_return_address(0));
   T value;
   get_slowly(call, context, &value, source, 1, sizeof(T), pe, completion::blocking);
@@ -154,47 +167,65 @@ template <class T>
 [[nodiscard]] inline bool is_aligned(const T* at) noexcept {
   return reinterpret_cast<std::uintptr_t>(at) % sizeof(T) == 0;
 }
-// The context of an update of this word, whose arguments are right; throws when they are not. `pe` becomes its
-// number in the world. `writes`: it may change the word.
-[[nodiscard]] rma::context& checked_update(pe_state& me, shmem_ctx_t context, const void* word,
-                                           std::size_t bytes, bool writes, int& pe);
-// Of one that tells the old value: a program may call it again and again until that is another.
-enum class old_value { unknown, told };
+// Returns where an update of this word goes; throws when its arguments are wrong. `writes`: it may change the word.
+struct checked_word {
+  rma::context& operations;
+  rma::location at;
+};
+[[nodiscard]] checked_word checked_update(pe_state& me, shmem_ctx_t context, const void* word,
+                                          std::size_t bytes, bool writes, int pe);
+[[noreturn, gnu::cold]] void refuse_null_fetch(const char* call);
+// A program may call an update that returns the old value again and again, until that is another.
+enum class old_value { unknown, returned };
 template <old_value Old, bool Writes, class T, class Update>
 [[gnu::noinline]] T update_slowly(const char* call, shmem_ctx_t context, const T* at, int pe,
                                   const Update& update) {
   return in_call(call, [&](pe_state& me) {
-    int number = pe;
-    rma::context& c = checked_update(me, context, at, sizeof(T), Writes, number);
-    if constexpr (Old == old_value::told) note_look(me);
-    return update(*me.memory, c, number);
+    const checked_word word = checked_update(me, context, at, sizeof(T), Writes, pe);
+    if constexpr (Old == old_value::returned) note_look(me);
+    return update(*me.memory, word.operations, word.at);
   });
 }
-// `update(memory, context, rank)` carries it out.
-template <old_value Old, bool Writes = true, class T, class Update>
+// `near(me, word)` carries it out where loads and stores reach the word, `update(memory, context, location)` anywhere.
+template <old_value Old, bool Writes = true, class T, class Near, class Update>
 [[gnu::always_inline]] inline T update_word(const char* call, shmem_ctx_t context, const T* at,
-                                            int pe, const Update& update) {
+                                            int pe, const Near& near, const Update& update) {
   if (pe_state* const me = usable_state();
       me != nullptr && context == SHMEM_CTX_DEFAULT && is_aligned(at) &&
-      (Old == old_value::unknown || ++me->looks < looks_in_a_row_max) &&
-      me->reaches(at, sizeof(T), pe)) [[likely]]
-    return update(*me->memory, me->operations, pe);
+      (Old == old_value::unknown || --me->looks_left > 0)) [[likely]]
+    if (std::byte* const there = me->reached(at, 1, sizeof(T), pe); there != nullptr) [[likely]]
+      return near(*me, reinterpret_cast<T*>(there));
   return update_slowly<Old, Writes>(call, context, at, pe, update);
+}
+// `word` is where loads and stores reach `dest` at that PE.
+template <rma::update Op, class T>
+[[gnu::always_inline]] inline T update_near(pe_state& me, T* word, T value, const T* dest, int pe,
+                                            T condition = T()) {
+  const T old = rma::apply<Op>(word, value, condition);
+  if constexpr (Op != rma::update::fetch) tell(me, dest, pe);
+  return old;
 }
 template <rma::update Op, class T>
 inline T atomic_fetch_op(const char* call, shmem_ctx_t context, T* dest, T value, int pe) {
-  return update_word<old_value::told, Op != rma::update::fetch>(
-      call, context, dest, pe, [=](rma::initiator& memory, rma::context& c, int rank) {
-        return memory.fetch<Op>(c, dest, value, rank);
+  return update_word<old_value::returned, Op != rma::update::fetch>(
+      call, context, dest, pe,
+      [=](pe_state& me, T* word) { return update_near<Op>(me, word, value, dest, pe); },
+      [=](rma::initiator& memory, rma::context& c, const rma::location& there) {
+        return memory.fetch<Op>(c, there, value);
       });
 }
 template <rma::update Op, class T>
 inline void atomic_op(const char* call, shmem_ctx_t context, T* dest, T value, int pe) {
-  (void)update_word<old_value::unknown>(call, context, dest, pe,
-                                        [=](rma::initiator& memory, rma::context& c, int rank) {
-                                          memory.change<Op>(c, dest, value, rank);
-                                          return T();
-                                        });
+  (void)update_word<old_value::unknown>(
+      call, context, dest, pe,
+      [=](pe_state& me, T* word) {
+        (void)update_near<Op>(me, word, value, dest, pe);
+        return T();
+      },
+      [=](rma::initiator& memory, rma::context& c, const rma::location& there) {
+        memory.change<Op>(c, there, value);
+        return T();
+      });
 }
 template <class T>
 inline T atomic_swap(const char* call, shmem_ctx_t context, T* dest, T value, int pe) {
@@ -207,9 +238,12 @@ inline void atomic_set(const char* call, shmem_ctx_t context, T* dest, T value, 
 template <class T>
 inline T atomic_compare_swap(const char* call, shmem_ctx_t context, T* dest, T condition, T value,
                              int pe) {
-  return update_word<old_value::told>(
-      call, context, dest, pe, [=](rma::initiator& memory, rma::context& c, int rank) {
-        return memory.fetch<rma::update::compare_swap>(c, dest, value, rank, condition);
+  constexpr auto op = rma::update::compare_swap;
+  return update_word<old_value::returned>(
+      call, context, dest, pe,
+      [=](pe_state& me, T* word) { return update_near<op>(me, word, value, dest, pe, condition); },
+      [=](rma::initiator& memory, rma::context& c, const rma::location& there) {
+        return memory.fetch<op>(c, there, value, condition);
       });
 }
 template <class T>
@@ -219,9 +253,16 @@ inline T atomic_fetch(const char* call, shmem_ctx_t context, const T* source, in
 template <rma::update Op, class T>
 inline void atomic_fetch_op_nbi(const char* call, shmem_ctx_t context, T* fetch, T* dest, T value,
                                 int pe, T condition = T()) {
-  (void)update_word<old_value::told, Op != rma::update::fetch>(
-      call, context, dest, pe, [=](rma::initiator& memory, rma::context& c, int rank) {
-        memory.fetch_nbi<Op>(c, fetch, dest, value, rank, condition);
+  (void)update_word<old_value::returned, Op != rma::update::fetch>(
+      call, context, dest, pe,
+      [=](pe_state& me, T* word) {
+        if (fetch == nullptr) [[unlikely]]
+          refuse_null_fetch(call);
+        return *fetch = update_near<Op>(me, word, value, dest, pe, condition);
+      },
+      [=](rma::initiator& memory, rma::context& c, const rma::location& there) {
+        check_place("fetch", fetch);
+        memory.fetch_nbi<Op>(c, fetch, there, value, condition);
         return T();
       });
 }
@@ -259,13 +300,15 @@ template <class T>
       return found >= value;
     case SHMEM_CMP_LT:
       return found < value;
-    default:
+    case SHMEM_CMP_LE:
       return found <= value;
+    default:  // check_comparison() refuses it.
+      return false;
   }
 }
 void check_comparison(int comparison);
 // Returns when `over(subject)` is true, which others of this or another worker make so.
-// For reports: the words, and of a single one what it is to be.
+// Reports name the words, and what a single one is to be.
 struct waited_word {
   const void* word;
   std::size_t count;
@@ -274,7 +317,10 @@ struct waited_word {
   long long (*now)(const void* word) noexcept;
   std::size_t element = sizeof(long);
   bool is_lock = false;
+  const detail::wait_words* said = nullptr;  // Replaces what stands above.
 };
+// What a symmetric word is called by people: the variable, or its place in the heap.
+[[nodiscard]] std::string name_of_word(const pe_state& me, const void* word);
 template <class T>
 [[nodiscard]] inline long long value_of_word(const void* word) noexcept {
   return static_cast<long long>(look_at(static_cast<const T*>(word)));
@@ -283,10 +329,10 @@ void wait_for_memory(pe_state& me, const char* call, const waited_word& what,
                      bool (*over)(const void* subject) noexcept, const void* subject);
 void check_words(pe_state& me, const void* words, std::size_t count, std::size_t element);
 
-// What was found there: the word may have changed again.
+// Returns what was found there: the word may have changed again.
 template <class T>
 inline T wait_until_word(const char* call, T* word, int comparison, T value) {
-  if (usable_state() != nullptr && static_cast<unsigned>(comparison - SHMEM_CMP_EQ) < 6)
+  if (usable_state() != nullptr && word != nullptr)
     if (const T found = look_at(word); holds(found, comparison, value)) return found;
   return in_call(call, [&](pe_state& me) {
     check_comparison(comparison);
@@ -316,7 +362,7 @@ inline int test_word(const char* call, T* word, int comparison, T value) {
     check_comparison(comparison);
     check_words(me, word, 1, sizeof(T));
     if (holds(look_at(word), comparison, value)) return 1;
-    me.looks = looks_in_a_row_max;
+    me.looks_left = 0;
     note_look(me);
     return holds(look_at(word), comparison, value) ? 1 : 0;
   });
@@ -326,12 +372,12 @@ inline int test_word(const char* call, T* word, int comparison, T value) {
 template <class T, class Value>
 struct words_to_hold {
   const T* words;
-  std::size_t first;  // Where any() begins: each has its turn.
+  std::size_t first;  // any() begins there: each word has its turn.
   std::size_t count;
   const int* status;
   int comparison;
   Value value;  // One for all, or one for each.
-  // By sees_any(), first: the word may have changed again.
+  // sees_any() keeps what it has seen first: the word may have changed again.
   mutable std::size_t seen = SIZE_MAX;
   [[nodiscard]] waited_word said() const noexcept {
     return {words, count, comparison, 0, &value_of_word<T>, sizeof(T)};
@@ -411,6 +457,7 @@ inline std::size_t wait_until_some(const char* call, T* words, std::size_t count
                                    Value value) {
   return in_call(call, [&](pe_state& me) {
     const auto w = checked_words(me, words, count, status, comparison, value);
+    check_place("indices", indices);
     if (w.is_empty()) return std::size_t{0};
     wait_for_memory(
         me, call, w.said(),
@@ -426,7 +473,7 @@ inline int test_all(const char* call, T* words, std::size_t count, const int* st
   return in_call(call, [&](pe_state& me) {
     const auto w = checked_words(me, words, count, status, comparison, value);
     if (w.all()) return 1;
-    me.looks = looks_in_a_row_max;
+    me.looks_left = 0;
     note_look(me);
     return w.all() ? 1 : 0;
   });
@@ -437,7 +484,7 @@ inline std::size_t test_any(const char* call, T* words, std::size_t count, const
   return in_call(call, [&](pe_state& me) {
     const auto w = checked_words(me, words, count, status, comparison, value);
     if (const std::size_t found = w.any(); found != SIZE_MAX) return found;
-    me.looks = looks_in_a_row_max;
+    me.looks_left = 0;
     note_look(me);
     return w.any();
   });
@@ -447,8 +494,9 @@ inline std::size_t test_some(const char* call, T* words, std::size_t count, std:
                              const int* status, int comparison, Value value) {
   return in_call(call, [&](pe_state& me) {
     const auto w = checked_words(me, words, count, status, comparison, value);
+    check_place("indices", indices);
     if (const std::size_t found = w.some(indices); found != 0) return found;
-    me.looks = looks_in_a_row_max;
+    me.looks_left = 0;
     note_look(me);
     return w.some(indices);
   });

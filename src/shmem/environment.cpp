@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "base/format.hpp"
-#include "program/program.h"
+#include "process/life/caller.h"
 #include "shmem/limits.hpp"
 #include "shmem/shmemx.h"
 #include "weft/error.hpp"

@@ -1,6 +1,7 @@
 #include "shmem/errors.hpp"
 
-#include "program/foreign_thread.hpp"
+#include "job/rank_body.hpp"
+#include "process/life/foreign_thread.hpp"
 #include "shmem/state.hpp"
 
 namespace weft::shmem {
@@ -22,7 +23,7 @@ std::string text_of_current() {
 
 void end_in_error(const char* call) {
   const std::string text = formatted("{}: {}", call, text_of_current());
-  if (!detail::called_by_own_thread()) detail::end_foreign_thread("PE", text);
+  if (!process::called_by_own_thread()) process::end_foreign_thread("PE", text);
   if (void* const caller = worker::caller(); caller != nullptr) {
     // A program that catches everything must not go on.
     auto& rank = *static_cast<detail::rank_state*>(caller);
@@ -30,12 +31,14 @@ void end_in_error(const char* call) {
       me->close();
       me->failed = true;
     }
+    // The failure is reported now, and not by the rank's outermost frame: what unwinds on the way there may hang or fail.
+    detail::tell_failure_of(rank, text);
   }
   throw rank_failure(text, 1);
 }
 
 void pass_on_stop() {
-  detail::pass_on_stop();
+  process::pass_on_stop();
 }
 
 }  // namespace weft::shmem

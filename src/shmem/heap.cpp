@@ -1,12 +1,17 @@
 #include "shmem/heap.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace weft::shmem {
 namespace {
 
 std::size_t rounded(std::size_t value, std::size_t alignment) noexcept {
   return (value + alignment - 1) & ~(alignment - 1);
+}
+
+std::size_t bytes_needed(std::size_t bytes) noexcept {
+  return rounded(std::max<std::size_t>(bytes, 1), heap_blocks::alignment_min);
 }
 
 }  // namespace
@@ -28,20 +33,50 @@ void heap_blocks::remove_gap(std::map<std::size_t, std::size_t>::iterator gap) {
 std::optional<std::size_t> heap_blocks::take(std::size_t bytes, std::size_t alignment) {
   alignment = std::max(alignment, alignment_min);
   if (bytes > bytes_) return {};
-  const std::size_t needed = rounded(std::max<std::size_t>(bytes, 1), alignment_min);
+  const std::size_t needed = bytes_needed(bytes);
   for (auto candidate = by_size_.lower_bound({needed, 0}); candidate != by_size_.end();
        ++candidate) {
     const auto [gap_bytes, gap] = *candidate;
     const std::size_t offset = rounded(gap, alignment);
     if (offset - gap > gap_bytes - needed) continue;
-    remove_gap(gaps_.find(gap));
-    if (offset != gap) add_gap(gap, offset - gap);
-    const std::size_t end = offset + needed;
-    if (end != gap + gap_bytes) add_gap(end, gap + gap_bytes - end);
-    blocks_.emplace(offset, block{bytes, needed});
-    taken_bytes_ += needed;
+    place(gap, gap_bytes, offset, bytes, needed);
     return offset;
   }
+  return {};
+}
+
+// A block into a gap that holds it.
+void heap_blocks::place(std::size_t gap, std::size_t gap_bytes, std::size_t offset,
+                        std::size_t bytes, std::size_t needed) {
+  remove_gap(gaps_.find(gap));
+  if (offset != gap) add_gap(gap, offset - gap);
+  const std::size_t end = offset + needed;
+  if (end != gap + gap_bytes) add_gap(end, gap + gap_bytes - end);
+  blocks_.emplace(offset, block{bytes, needed});
+  taken_bytes_ += needed;
+  highest_end_ = std::max(highest_end_, end);
+}
+
+std::optional<std::size_t> heap_blocks::resize(std::size_t offset, std::size_t bytes) {
+  const auto found = blocks_.find(offset);
+  if (found == blocks_.end() || bytes > bytes_) return {};
+  const block before = found->second;
+  const std::size_t needed = bytes_needed(bytes);
+  // Its own bytes and the gap behind it, if there is one.
+  const auto behind = gaps_.find(offset + before.bytes);
+  const std::size_t room = before.bytes + (behind != gaps_.end() ? behind->second : 0);
+  std::optional<std::size_t> elsewhere;
+  if (needed > room) elsewhere = take(bytes, alignment_min);
+  give_back(offset);
+  if (elsewhere) return elsewhere;
+  // The gap in which it lay, with those beside it.
+  const auto gap = std::prev(gaps_.upper_bound(offset));
+  if (needed <= room) {
+    place(gap->first, gap->second, offset, bytes, needed);
+    return offset;
+  }
+  if (const auto moved = take(bytes, alignment_min)) return moved;
+  place(gap->first, gap->second, offset, before.asked_for, before.bytes);
   return {};
 }
 

@@ -15,8 +15,10 @@ inline constexpr std::size_t am_gathered_bytes_max = 1024;
 // Handlers of active messages that a PE may have set, and contexts and teams that it may have.
 inline constexpr std::size_t am_handlers_max = std::size_t{1} << 16;
 inline constexpr std::size_t shmem_handles_max = std::size_t{1} << 16;
-// Without SHMEM_SYMMETRIC_SIZE: the address space of all symmetric heaps of a process.
+// All symmetric heaps of a process have so much address space when SHMEM_SYMMETRIC_SIZE is unset.
 inline constexpr std::size_t symmetric_reserve_bytes_max = std::size_t{1} << 45;
+// Each of them has so much where the system has no room for that.
+inline constexpr std::size_t symmetric_bytes_least = std::size_t{16} << 20;
 // Looks of a PE at its memory in a row, before others of its worker run.
 inline constexpr int looks_in_a_row_max = 64;
 

@@ -19,14 +19,9 @@ void begin_meeting(pe_state& me) {
 
 void send_gathered(pe_state& me, const char* call, session* of, rma::context& operations) {
   if (of == nullptr) return;
-  // A write may wait, and a thread of the PE gather more meanwhile.
-  while (!of->filled.empty()) {
-    const int pe = of->filled.back();
-    of->filled.pop_back();
-    am_bundle& bundle = *of->bundles[static_cast<std::size_t>(pe)];
-    bundle.is_listed = false;
-    if (!bundle.is_empty()) send_bundle(me, call, pe, bundle);
-  }
+  of->bundles.send_all([&](std::size_t pe, std::span<const std::byte> bundle) {
+    send_bundle(me, call, static_cast<int>(pe), bundle);
+  });
   me.memory->send_gathered(operations);
 }
 

@@ -1,4 +1,4 @@
-// From shmem_init to shmem_finalize, and what a PE may ask of itself and of others.
+// shmem_init, shmem_finalize and queries of a PE about itself and others.
 #include <unistd.h>
 
 #include <algorithm>
@@ -6,9 +6,11 @@
 #include <cstring>
 
 #include "base/log.hpp"
+#include "base/reasons.hpp"
 #include "collective/collectives.hpp"
 #include "collective/new_communicators.hpp"
-#include "program/foreign_thread.hpp"
+#include "process/life/foreign_thread.hpp"
+#include "shmem/am_steps.hpp"
 #include "shmem/core.hpp"
 #include "weft/run.hpp"
 
@@ -49,9 +51,34 @@ std::unique_ptr<team> make_team(communicator ranks) {
   return t;
 }
 
+// A heap whose size nobody has chosen is as large as there is room for.
+void attach(pe_state& me, const communicator& all) {
+  std::size_t bytes = 0;
+  me.memory = &rma::initiator::attach(me.rank);
+  if (me.settings.symmetric_bytes) {
+    bytes = page_rounded(*me.settings.symmetric_bytes);
+  } else {
+    const std::size_t wanted = reserve_bytes(*me.rank.of);
+    bytes = page_rounded(me.memory->bytes_at_most(all, wanted, symmetric_bytes_least));
+    if (bytes < wanted) {
+      const std::string limit = limit_of_memory();
+      me.heap_is_small_for = limit.empty() ? "the system has room for no more" : limit;
+    }
+  }
+  try {
+    const rma::region& heap = me.memory->allocate(all, bytes);
+    me.symmetric.set(heap, me.memory->expose_globals(all));
+  } catch (const error& e) {
+    fail("{}; SHMEM_SYMMETRIC_SIZE{} says how many bytes each PE's has", e.what(),
+         me.settings.symmetric_bytes ? "" : ", which is not set,");
+  }
+}
+
 void open(pe_state& me, int level) {
   detail::job& j = *me.rank.of;
   worker& here = *me.rank.home;
+  // A worker that threads of PEs attach to stays on its thread.
+  if (here.moves()) level = std::min<int>(level, SHMEM_THREAD_FUNNELED);
   me.thread_level = level;
   me.settings = read_settings();
   me.number = me.rank.number;
@@ -61,17 +88,12 @@ void open(pe_state& me, int level) {
   const communicator all(me.rank.shared->world, me.number);
   me.teams.clear();
   me.teams.push_back(make_team(all.dup()));
-  const std::size_t heap_bytes =
-      me.settings.symmetric_bytes ? page_rounded(*me.settings.symmetric_bytes) : reserve_bytes(j);
-  if (me.memory == nullptr) {
-    me.memory = &rma::initiator::attach(me.rank, heap_bytes);
-    me.memory->expose_statics();
-  }
-  if (!me.blocks) me.blocks.emplace(me.memory->heap().size());
-  // Those whose heaps loads and stores of this PE reach.
+  if (me.memory == nullptr) attach(me, all);
+  if (!me.blocks) me.blocks.emplace(me.symmetric.heap().size());
+  // Loads and stores of this PE reach the heaps of these.
   std::vector<int> near;
   for (int pe = 0; pe < me.size; ++pe)
-    if (me.memory->reaches_heap_of(pe)) near.push_back(pe);
+    if (me.symmetric.reaches_heap_of(pe)) near.push_back(pe);
   auto shared = all.create(near);
   if (!shared) fail("the PEs of this node were not found");
   me.teams.push_back(make_team(std::move(*shared)));
@@ -85,6 +107,7 @@ void open(pe_state& me, int level) {
         std::vector<published<am_queue*>>(static_cast<std::size_t>(j.workers->worker_count()));
     me.messages.storage.resize(me.messages.from.size());
   }
+  share_out_queue(me);  // A PE that leaves the meeting first may send.
   detail::meet(me.teams[0]->ranks->state(), me.number, "shmem_init");
   me.open();
   me.rank.tell_faces_if_shared();
@@ -115,7 +138,10 @@ int init_thread(const char* call, int requested, int* provided) {
 }
 
 void query_thread(const char* call, int* provided) {
-  in_call(call, [&](pe_state& me) { *provided = me.thread_level; });
+  in_call(call, [&](pe_state& me) {
+    check_place("provided", provided);
+    *provided = me.thread_level;
+  });
 }
 
 void start(const char* call, int) {
@@ -125,7 +151,7 @@ void start(const char* call, int) {
 }
 
 void finalize(const char* call) {
-  // Once more than needed: some programs do, and nothing is left to be done.
+  // Some programs call it once more than needed; nothing is left to be done then.
   const auto is_over = [](pe_state& me) { return me.finalized && me.opened == 0; };
   if (in_call_at_any_time(call, is_over)) return;
   in_call(call, [&](pe_state& me) {
@@ -150,7 +176,7 @@ void finalize(const char* call) {
 void global_exit(const char* call, int status) {
   in_call(call, [&](pe_state& me) {
     const std::string text = formatted("shmem_global_exit({}) ends the job", status);
-    if (!detail::called_by_own_thread()) detail::end_foreign_thread("PE", text, status & 0xff);
+    if (!process::called_by_own_thread()) process::end_foreign_thread("PE", text, status & 0xff);
     me.close();
     me.failed = true;
     throw rank_failure(text, status & 0xff);
@@ -175,14 +201,14 @@ int pe_accessible(const char* call, int pe) {
 
 int addr_accessible(const char* call, const void* address, int pe) {
   return in_call(call, [&](pe_state& me) {
-    return pe >= 0 && pe < me.size && me.memory->is_symmetric(address) ? 1 : 0;
+    return pe >= 0 && pe < me.size && me.symmetric.has(address) ? 1 : 0;
   });
 }
 
 void* pointer_to(const char* call, const void* address, int pe) {
   return in_call(call, [&](pe_state& me) -> void* {
-    if (pe < 0 || pe >= me.size || !me.memory->is_symmetric(address)) return nullptr;
-    std::byte* const there = me.memory->direct(address, 1, pe);
+    if (pe < 0 || pe >= me.size || !me.symmetric.has(address)) return nullptr;
+    std::byte* const there = me.symmetric.reached(address, 1, 1, pe);
     if (there != nullptr && pe != me.number) me.memory->note_silent_writers();
     return there;
   });

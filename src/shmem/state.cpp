@@ -8,16 +8,16 @@
 namespace weft::shmem {
 namespace {
 
-std::unique_ptr<detail::face_job> begin_process(detail::job& j, detail::face_handlers& handlers) {
+std::unique_ptr<detail::face_job> begin_process(detail::job& j, detail::handler_numbers& handlers) {
   auto process = std::make_unique<process_state>(j);
   if (handlers.between() != nullptr) add_am_handlers(handlers, *process);
   return process;
 }
 
 constexpr detail::face as_face{face_slot, "OpenSHMEM", {}, &begin_process};
-[[maybe_unused]] const bool registered = detail::register_face(as_face);
+[[maybe_unused]] const std::size_t registered = detail::register_face(as_face);
 
-// Of the calling rank, made by its first call; null when the caller is no rank.
+// Returns the state of the calling rank, which its first call makes; null when the caller is no rank.
 pe_state* find_or_make() {
   void* const caller = worker::caller();
   if (caller == nullptr) return nullptr;
@@ -113,13 +113,20 @@ rma::context& operations_of(pe_state& me, context* c) noexcept {
   return c == nullptr ? me.operations : c->operations;
 }
 
-void check_symmetric(pe_state& me, const char* argument, const void* address, std::size_t bytes) {
-  if (bytes == 0 || me.memory->is_symmetric(address, bytes)) [[likely]]
-    return;
+void check_symmetric(const pe_state& me, const char* argument, const void* address,
+                     std::size_t bytes) {
+  (void)checked_location(me, argument, address, bytes, me.number);
+}
+
+rma::location checked_location(const pe_state& me, const char* argument, const void* address,
+                               std::size_t bytes, int pe) {
+  const rma::location found = me.symmetric.find(address, bytes, pe);
+  if (bytes == 0 || found.in != nullptr) [[likely]]
+    return found;
   if (address == nullptr)
     fail("{} is a null pointer: pass an address that shmem_malloc returned, or that of a global",
          argument);
-  if (me.memory->is_symmetric(address, 1))
+  if (me.symmetric.has(address))
     fail("{} {} with {} bytes goes beyond the end of the symmetric memory", argument, address,
          bytes);
   fail(
@@ -129,14 +136,16 @@ void check_symmetric(pe_state& me, const char* argument, const void* address, st
 }
 
 void note_write(pe_state& me, int pe, const void* symmetric, std::size_t bytes) {
-  if (!tracing() || bytes == 0) return;
-  accounts::put(me.number, pe, bytes);
-  // Waits are for words of at most 8 bytes. Of long data, which are no flags, the ends are.
+  if (bytes == 0) return;
+  if (me.rank.of->checks != nullptr) me.memory->note_writer(me.symmetric.at(symmetric, pe), bytes);
+  if (!tracing()) return;
+  profile::put(me.number, pe, bytes);
+  // A PE waits for words of at most 8 bytes. Long data are no flags: their ends are enough.
   constexpr std::uint64_t granule = 8, granules_max = 8;
-  const std::uint64_t begin = me.memory->name_of(symmetric);
+  const std::uint64_t begin = me.symmetric.name_of(symmetric);
   const std::uint64_t first = begin / granule, last = (begin + bytes - 1) / granule;
   const auto leave = [&](std::uint64_t word) {
-    accounts::leave_cause(me.number, accounts::key_of_word(pe, word));
+    profile::leave_cause(me.number, profile::key_of_word(pe, word));
   };
   if (last - first < granules_max) {
     for (std::uint64_t word = first; word <= last; ++word) leave(word);
@@ -144,6 +153,10 @@ void note_write(pe_state& me, int pe, const void* symmetric, std::size_t bytes) 
     leave(first);
     leave(last);
   }
+}
+
+void check_place(const char* argument, const void* place) {
+  if (place == nullptr) fail("{} is a null pointer: pass the address of a variable", argument);
 }
 
 const void* this_thread() noexcept {
@@ -172,8 +185,8 @@ void meet(pe_state&, const team& t, const char* name) {
 }
 
 void note_look(pe_state& me) {
-  if (++me.looks < looks_in_a_row_max) return;
-  me.looks = 0;
+  if (--me.looks_left > 0) return;
+  me.looks_left = looks_in_a_row_max;
   send_all_gathered(me, "what a session has gathered");
   me.rank.home->check_stopped();
   me.memory->poll();

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -20,12 +21,13 @@
 #include "shmem/limits.hpp"
 #include "shmem/sessions.hpp"
 #include "shmem/shmem.h"
+#include "shmem/symmetric_addresses.hpp"
 #include "weft/comm/runtime.hpp"
 #include "weft/communicator.hpp"
 
 namespace weft::shmem {
 
-// Of OpenSHMEM among the faces of a job.
+// OpenSHMEM's slot among the faces of a job.
 inline constexpr std::size_t face_slot = 2;
 
 struct pe_state;
@@ -41,7 +43,7 @@ struct process_state final : detail::face_job {
 };
 
 // Called in the same order in all processes.
-void add_am_handlers(detail::face_handlers& handlers, process_state& of);
+void add_am_handlers(detail::handler_numbers& handlers, process_state& of);
 
 struct team {
   std::optional<communicator> ranks;
@@ -60,52 +62,57 @@ struct context {
   rma::context operations;
   shmem_team_t team_handle = SHMEM_TEAM_INVALID;
   long options = 0;
-  std::unique_ptr<shmem::session> gathers;  // In a session that gathers.
+  std::unique_ptr<shmem::session> gathers;  // Null: the context is in no session that gathers.
   std::uint32_t generation = 0;
 };
 
 struct pe_state final : detail::face_state {
   explicit pe_state(detail::rank_state& r) : rank(r) {}
   // What each access touches. `usable`: between shmem_init() and shmem_finalize(), and no error yet; the fast paths are
-  // closed while calls are traced.
+  // closed while calls are traced or checked.
   bool has_fast_paths = false;
   bool usable = false;
   int number = 0;
   int size = 0;
-  int looks = 0;  // At memory in a row, without a wait.
+  int looks_left =
+      looks_in_a_row_max;  // So many times it may look at memory in a row, without a wait.
   rma::initiator* memory = nullptr;
-  rma::context operations;  // Of the default context.
+  symmetric_addresses symmetric;
+  rma::context operations;  // The default context.
   pe_state* const* pes = nullptr;
   int in_handler = 0;
-  std::unique_ptr<session> gathers;  // Of the default context, in a session that gathers.
-  int sessions = 0;                  // That gather, of all contexts.
-  std::size_t next_of_any = 0;       // Where the next look for any of several words begins.
+  std::unique_ptr<session> gathers;  // The session of the default context; null: none gathers.
+  int sessions = 0;                  // So many sessions gather, in all contexts.
+  std::size_t next_of_any = 0;       // The next look for any of several words begins there.
 
   detail::rank_state& rank;
-  std::uint32_t generations = 0;  // Of handles of teams and contexts.
+  std::uint32_t generations = 0;  // The last one of a handle of a team or context.
   int opened = 0;                 // Calls of shmem_init() without shmem_finalize().
   bool finalized = false;
   bool failed = false;
   int thread_level = SHMEM_THREAD_SINGLE;
   shmem::settings settings{};
   std::optional<heap_blocks> blocks;
-  std::vector<std::unique_ptr<team>> teams;        // By handle - 1; null: destroyed.
-  std::vector<std::unique_ptr<context>> contexts;  // By handle - 2; kept when destroyed.
+  std::size_t large_pages_until = 0;  // Up to there the heap may lie in large pages.
+  std::string heap_is_small_for;      // What has kept the default heap small; empty: nothing.
+  std::vector<std::unique_ptr<team>> teams;        // The index is handle - 1; null: destroyed.
+  std::vector<std::unique_ptr<context>> contexts;  // The index is handle - 2; kept when destroyed.
   std::map<std::tuple<int, int, int>, std::unique_ptr<team>> active_sets;
   am_state messages;
 
-  // Whether loads and stores reach this range at `pe`, which need not be a PE.
-  [[gnu::always_inline, nodiscard]] bool reaches(const void* address, std::size_t bytes,
-                                                 int pe) const noexcept {
-    return static_cast<unsigned>(pe) < static_cast<unsigned>(size) &&
-           memory->direct(address, bytes, pe) != nullptr;
+  // Returns where loads and stores reach so many elements at `pe`, which need not be a PE; null: they do not.
+  [[gnu::always_inline, nodiscard]] std::byte* reached(const void* address, std::size_t count,
+                                                       std::size_t element, int pe) const noexcept {
+    return static_cast<unsigned>(pe) < static_cast<unsigned>(size)
+               ? symmetric.reached(address, count, element, pe)
+               : nullptr;
   }
 
   void ended() override;  // The program of the rank has ended.
   void cut_short() noexcept override { close(); }
   void open() noexcept {
     usable = true;
-    has_fast_paths = !tracing();
+    has_fast_paths = !tracing() && rank.of->checks == nullptr;
   }
   void close() noexcept { usable = has_fast_paths = false; }
 };
@@ -175,25 +182,32 @@ auto in_call_at_any_time(const char* name, const Body& body)
 [[nodiscard]] context* checked_context(pe_state& me, shmem_ctx_t handle);
 // The PE's number in the world.
 [[nodiscard]] int checked_pe(pe_state& me, const context* c, int pe);
-// That all of this range is symmetric.
-void check_symmetric(pe_state& me, const char* argument, const void* address, std::size_t bytes);
+// Checks that all of this range is symmetric.
+void check_symmetric(const pe_state& me, const char* argument, const void* address,
+                     std::size_t bytes);
+// Does the same, and returns the location at that PE of the world. Without bytes it means nothing.
+[[nodiscard]] rma::location checked_location(const pe_state& me, const char* argument,
+                                             const void* address, std::size_t bytes, int pe);
 [[nodiscard]] rma::context& operations_of(pe_state& me, context* c) noexcept;
+// Checks that there is somewhere to write a result to.
+void check_place(const char* argument, const void* place);
 void check_not_in_handler(const pe_state& me);
-// Of threads that a PE has made, and its own.
+// Tells the threads that a PE has made, and its own, from each other.
 [[nodiscard]] const void* this_thread() noexcept;
-// In front of a call that meets other PEs: refuses in handlers, and sends what sessions have gathered.
+// Every call that meets other PEs begins so: refuses in handlers, and sends what sessions have gathered.
 void begin_meeting(pe_state& me);
-// What sessions have gathered goes: of one context, whose PEs are those of the world; of all.
+// Send what sessions have gathered: one context, whose PEs are those of the world; all.
 void send_gathered(pe_state& me, const char* call, session* of, rma::context& operations);
 void send_all_gathered(pe_state& me, const char* call);
 // Null: that of the default context. Nothing happens where there is none.
 void end_session(pe_state& me, const char* call, context* c);
 [[nodiscard]] std::size_t checked_bytes(std::size_t count, std::size_t element);
-// While calls are traced: words of `pe` are about to be written by the calling PE; many of which only the first and last.
+// The calling PE is about to write words of `pe`: notes them, of many the first and last, while calls are traced or checked.
 void note_write(pe_state& me, int pe, const void* symmetric, std::size_t bytes);
 // Returns when all PEs of the team have called.
 void meet(pe_state& me, const team& t, const char* name);
-// A call that only looks at memory, and may be made again and again until it changes: others run now and then.
+// Lets others run now and then. A call that only looks at memory makes it: a program may repeat that call until the memory
+// changes.
 void note_look(pe_state& me);
 [[nodiscard]] inline team& world_team(pe_state& me) {
   return *me.teams[0];

@@ -1,4 +1,4 @@
-// The symmetric heap as the program calls it. Every PE makes the same calls, which is why no offset need be told.
+// The symmetric heap as the program calls it. Every PE makes the same calls, so nobody sends an offset.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -12,7 +12,7 @@ namespace weft::shmem {
 namespace {
 
 std::size_t offset_of(const pe_state& me, const void* block) {
-  const auto heap = me.memory->heap();
+  const auto heap = me.symmetric.heap();
   const auto at = static_cast<const std::byte*>(block);
   if (at < heap.data() || at >= heap.data() + heap.size())
     fail("ptr {} is no address that shmem_malloc or its kin has returned on this PE", block);
@@ -27,7 +27,7 @@ std::size_t size_of_block(const pe_state& me, const void* block, std::size_t off
   return *size;
 }
 
-// With SHMEM_DEBUG: whether all PEs pass the same.
+// Checks, when SHMEM_DEBUG is set, that all PEs pass the same.
 void check_same(pe_state& me, std::size_t first, std::size_t second) {
   if (!me.settings.debug) return;
   const std::array<std::uint64_t, 2> mine{first, second};
@@ -39,16 +39,39 @@ void check_same(pe_state& me, std::size_t first, std::size_t second) {
            mine[i]);
 }
 
-void* new_block(pe_state& me, const char* call, std::size_t bytes, std::size_t alignment) {
-  const auto offset = me.blocks->take(bytes, alignment);
-  if (offset) return me.memory->heap().data() + *offset;
-  if (me.settings.debug && me.number == 0)
-    log_line(
-        "PE {}: {} of {} bytes returns NULL: of {} bytes of the symmetric heap {} are taken, the largest "
-        "gap has {}; set SHMEM_SYMMETRIC_SIZE to more, or leave it unset",
-        me.number, call, bytes, me.blocks->bytes(), me.blocks->taken_bytes(),
-        me.blocks->largest_gap());
+// The heap is used up to there: where that is much, it may lie in large pages, but for its end.
+void expect_use(pe_state& me, std::size_t bytes) noexcept {
+  constexpr std::size_t large_use_bytes_min = std::size_t{8} << 20;
+  const std::size_t end = bytes / rma::arena::alignment * rma::arena::alignment;
+  if (bytes < large_use_bytes_min || end <= me.large_pages_until) return;
+  me.symmetric.allow_large_pages(me.large_pages_until, end);
+  me.large_pages_until = end;
+}
+
+std::byte* place_of_block(pe_state& me, std::size_t offset) noexcept {
+  expect_use(me, me.blocks->highest_end());
+  return me.symmetric.heap().data() + offset;
+}
+
+// Returns null. A heap that the system has kept small, whose size nobody has chosen, is reported in any case.
+std::byte* tell_of_no_room(pe_state& me, const char* call, std::size_t bytes) {
+  if (me.number != 0 || (!me.settings.debug && me.heap_is_small_for.empty())) return nullptr;
+  const std::string remedy =
+      me.heap_is_small_for.empty()
+          ? "set SHMEM_SYMMETRIC_SIZE to more, or leave it unset"
+          : formatted("{}: raise that, or ask for what there is room for with SHMEM_SYMMETRIC_SIZE",
+                      me.heap_is_small_for);
+  log_line(
+      "PE {}: {} of {} bytes returns NULL: of {} bytes of the symmetric heap {} are taken, the largest "
+      "gap has {}; {}",
+      me.number, call, bytes, me.blocks->bytes(), me.blocks->taken_bytes(),
+      me.blocks->largest_gap(), remedy);
   return nullptr;
+}
+
+std::byte* new_block(pe_state& me, const char* call, std::size_t bytes, std::size_t alignment) {
+  const auto offset = me.blocks->take(bytes, alignment);
+  return offset ? place_of_block(me, *offset) : tell_of_no_room(me, call, bytes);
 }
 
 }  // namespace
@@ -65,14 +88,14 @@ void* allocate(const char* call, std::size_t bytes, std::size_t alignment, long)
 }
 
 void* allocate_aligned(const char* call, std::size_t alignment, std::size_t bytes) {
-  // Less than that of a pointer, which the standard leaves undefined, is asked for by old programs.
+  // Old programs ask for less than the alignment of a pointer, which the standard leaves undefined.
   if (!std::has_single_bit(alignment))
     return in_call(
         call, [&](pe_state&) -> void* { fail("alignment {}: pass a power of two", alignment); });
-  // Where heaps begin is as even as that on all PEs, and offsets in them are the same.
-  if (alignment > rma::arena::heap_alignment)
+  // Heaps begin at multiples of that on all PEs, and offsets in them are the same.
+  if (alignment > rma::arena::alignment)
     return in_call(call, [&](pe_state&) -> void* {
-      fail("alignment {}: at most {} is possible", alignment, rma::arena::heap_alignment);
+      fail("alignment {}: at most {} is possible", alignment, rma::arena::alignment);
     });
   return allocate(call, bytes, alignment, 0);
 }
@@ -106,12 +129,12 @@ void* reallocate(const char* call, void* block, std::size_t bytes) {
     me.memory->quiet(me.operations);
     // What others have put here before they called is in the block.
     meet(me, world_team(me), call);
-    void* const larger = new_block(me, call, bytes, 0);
-    if (larger == nullptr) return nullptr;
-    std::memcpy(larger, block, std::min(before, bytes));
-    me.blocks->give_back(offset);
+    const auto moved = me.blocks->resize(offset, bytes);
+    if (!moved) return tell_of_no_room(me, call, bytes);
+    std::byte* const now = place_of_block(me, *moved);
+    if (*moved != offset) std::memmove(now, block, std::min(before, bytes));
     meet(me, world_team(me), call);
-    return larger;
+    return now;
   });
 }
 

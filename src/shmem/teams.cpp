@@ -76,11 +76,12 @@ int team_split_strided(const char* call, shmem_team_t parent, int start, int str
                        const shmem_team_config_t* config, long mask, shmem_team_t* made) {
   return in_call(call, [&](pe_state& me) {
     begin_meeting(me);
+    check_place("new_team", made);
     *made = SHMEM_TEAM_INVALID;
     if (parent == SHMEM_TEAM_INVALID) return -1;
     const team& t = checked_team(me, parent);
     const long last = start + static_cast<long>(size - 1) * stride;
-    // The same on all PEs of the parent, which all return so.
+    // All PEs of the parent find the same, and return so.
     if (size < 1 || start < 0 || start >= t.size() || last < 0 || last >= t.size() ||
         (stride == 0 && size != 1))
       return -1;
@@ -100,6 +101,8 @@ int team_split_2d(const char* call, shmem_team_t parent, int xrange,
                   long yaxis_mask, shmem_team_t* yaxis_team) {
   return in_call(call, [&](pe_state& me) {
     begin_meeting(me);
+    check_place("xaxis_team", xaxis_team);
+    check_place("yaxis_team", yaxis_team);
     *xaxis_team = *yaxis_team = SHMEM_TEAM_INVALID;
     if (parent == SHMEM_TEAM_INVALID || xrange < 1) return -1;
     const team& t = checked_team(me, parent);
@@ -137,6 +140,7 @@ void team_destroy(const char* call, shmem_team_t handle) {
 int context_create(const char* call, shmem_team_t handle, long options, shmem_ctx_t* made) {
   return in_call(call, [&](pe_state& me) {
     begin_meeting(me);
+    check_place("ctx", made);
     *made = SHMEM_CTX_INVALID;
     if (handle == SHMEM_TEAM_INVALID) return -1;
     team& t = checked_team(me, handle);
@@ -176,6 +180,7 @@ void context_destroy(const char* call, shmem_ctx_t handle) {
 
 int context_get_team(const char* call, shmem_ctx_t handle, shmem_team_t* team) {
   return in_call(call, [&](pe_state& me) {
+    check_place("team", team);
     *team = SHMEM_TEAM_INVALID;
     if (handle == SHMEM_CTX_INVALID) return -1;
     const context* const c = checked_context(me, handle);

@@ -1,23 +1,16 @@
 // Waits of a PE for words of its own memory, and what a report of a deadlock says of them.
-#include <array>
-#include <optional>
+#include <algorithm>
+#include <mutex>
 
+#include "base/stack_trace.hpp"
 #include "job/accounted_call.hpp"
+#include "profile/counted_wait.hpp"
 #include "shmem/core.hpp"
 
 namespace weft::shmem {
 namespace {
 
 constexpr const char* comparison_names[] = {"==", "!=", ">", ">=", "<", "<="};
-
-// What a word is called by people: its place in the heap, or its address.
-std::string name_of_word(const pe_state& me, const void* word) {
-  const auto heap = me.memory->heap();
-  const auto* const at = static_cast<const std::byte*>(word);
-  if (at >= heap.data() && at < heap.data() + heap.size())
-    return formatted("the word at offset {} of the symmetric heap", at - heap.data());
-  return formatted("the word at {}", word);
-}
 
 struct waited_words final : detail::wait_words {
   const pe_state& me;
@@ -26,40 +19,39 @@ struct waited_words final : detail::wait_words {
   [[nodiscard]] std::string text() const override {
     const std::string name = name_of_word(me, what.word);
     if (what.count != 1) return formatted(" for {} words from {} on", what.count, name);
-    return formatted(", until {} is {} {}; it is {}", name,
+    const int writer = me.memory->last_writer(me.symmetric.at(what.word, me.number));
+    return formatted(", until {} is {} {}; it is {}{}", name,
                      comparison_names[what.comparison - SHMEM_CMP_EQ], what.value,
-                     what.now(what.word));
+                     what.now(what.word),
+                     writer < 0 ? "" : formatted(", as PE {} has written", writer));
   }
 };
 
-// A wait in the accounts and in timelines: who wrote the word?
-class counted_wait {
- public:
-  counted_wait(const pe_state& me, const char* call, const waited_word& what)
-      : me_(me), what_(what) {
-    accounts::begin_caused_wait(me.number, trace_kind::wait_memory, call);
-  }
-  ~counted_wait() {
-    std::array<std::uint64_t, 64> keys;
-    const std::size_t count = std::min(what_.count, keys.size());
-    for (std::size_t i = 0; i < count; ++i)
-      keys[i] = accounts::key_of_word(
-          me_.number,
-          me_.memory->name_of(static_cast<const std::byte*>(what_.word) + i * what_.element) / 8);
-    accounts::end_caused_wait(
-        me_.number, trace_kind::wait_memory,
-        what_.is_lock ? accounts::wait_state::lock : accounts::wait_state::late_signal,
-        std::span(keys).first(count));
-  }
-  counted_wait(const counted_wait&) = delete;
-  counted_wait& operator=(const counted_wait&) = delete;
-
- private:
-  const pe_state& me_;
-  const waited_word& what_;
-};
+// Whoever wrote one of the words has left a cause under its key.
+profile::some_keys keys_of(const pe_state& me, const waited_word& what) {
+  profile::some_keys keys;
+  keys.count = std::min(what.count, keys.most);
+  for (std::size_t i = 0; i < keys.count; ++i)
+    keys.all[i] = profile::key_of_word(
+        me.number,
+        me.symmetric.name_of(static_cast<const std::byte*>(what.word) + i * what.element) / 8);
+  return keys;
+}
 
 }  // namespace
+
+std::string name_of_word(const pe_state& me, const void* word) {
+  const auto heap = me.symmetric.heap();
+  const auto* const at = static_cast<const std::byte*>(word);
+  if (at >= heap.data() && at < heap.data() + heap.size())
+    return formatted("the word at offset {} of the symmetric heap", at - heap.data());
+  // The first report makes it, since it reads the program's file. Workers report at the same time.
+  static std::mutex lock;
+  const std::lock_guard hold(lock);
+  static symbol_table symbols;
+  const std::string name = symbols.variable_at(reinterpret_cast<std::uintptr_t>(word));
+  return name.empty() ? formatted("the word at {}", word) : name;
+}
 
 void check_comparison(int comparison) {
   if (comparison < SHMEM_CMP_EQ || comparison > SHMEM_CMP_LE)
@@ -77,12 +69,18 @@ void wait_for_memory(pe_state& me, const char* call, const waited_word& what,
   const waited_words words(me, what);
   wait_description said{call};
   said.context = wait_description::in_words;
-  said.subject = static_cast<const detail::wait_words*>(&words);
-  std::optional<counted_wait> counted;
-  if (tracing() && !detail::goes_on_beside(*me.rank.home) && !over(subject))
-    counted.emplace(me, call, what);
+  said.subject = what.said != nullptr ? what.said : static_cast<const detail::wait_words*>(&words);
+  const auto whose = [&] {
+    return detail::goes_on_beside(*me.rank.home) || over(subject) ? profile::no_rank : me.number;
+  };
+  const profile::counted_wait counted(
+      whose, call,
+      profile::awaited_cause{
+          trace_kind::wait_memory,
+          what.is_lock ? profile::wait_state::lock : profile::wait_state::late_signal,
+          [&] { return keys_of(me, what); }});
   me.memory->wait_until([over, subject]() noexcept { return over(subject); }, said);
-  me.looks = 0;
+  me.looks_left = looks_in_a_row_max;
 }
 
 std::uint64_t signal_wait_until(const char* call, std::uint64_t* signal_address, int comparison,
