@@ -31,8 +31,7 @@ void tell_next(worker& here, member& m) noexcept {
   if (ticket == m.next_ticket()) here.complete(*comes);
 }
 
-request start_activity(const std::shared_ptr<communicator_state>& state,
-                       std::function<void()> body) {
+request start_activity(const shared_handle<communicator_state>& state, std::function<void()> body) {
   rank_state& me = calling_rank("a non-blocking call");
   me.home->check_stopped();
   kept_operation* op = take_kept(me);
@@ -55,14 +54,18 @@ request start_activity(const std::shared_ptr<communicator_state>& state,
   // Completed once its fiber is gone: then the operation may be freed.
   op->runner.reclaimed = [](fiber& ended) {
     auto& self = *static_cast<kept_operation*>(ended.argument);
+    if (tracing()) [[unlikely]]
+      profile::ended_beside(self.owner->number, &ended, self.counter);
     self.complete = true;
     if (self.counter != nullptr) ended.home->complete(*self.counter);
   };
+  if (tracing()) [[unlikely]]
+    profile::start_beside(me.number, &op->runner);
   me.home->spawn(op->runner);
   return request(op);
 }
 
-request start_collective(const std::shared_ptr<communicator_state>& state, int rank,
+request start_collective(const shared_handle<communicator_state>& state, int rank,
                          std::function<void()> body) {
   rank_state& me = calling_rank("a non-blocking collective");
   check_is_own(*state, rank, me, "a non-blocking collective");

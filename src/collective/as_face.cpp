@@ -59,6 +59,10 @@ std::string unequal_ends(const messaging& of) {
 
 struct messaging_with_collectives final : messaging {
   using messaging::messaging;
+  bool end_operations_with_dead(worker& here) override {
+    const bool any = messaging::end_operations_with_dead(here);
+    return break_communicators_with_dead(here, *this) || any;
+  }
   [[nodiscard]] std::string reason_of_deadlock() override {
     std::string reason = unmet_broadcast(in_job);
     for (const auto& r : in_job.ranks) {
@@ -77,7 +81,7 @@ struct messaging_with_collectives final : messaging {
   }
 };
 
-std::unique_ptr<face_job> begin(job& j, face_handlers& handlers) {
+std::unique_ptr<face_job> begin(job& j, handler_numbers& of_messages) {
   auto made = std::make_unique<messaging_with_collectives>(j);
   for (const auto& r : j.ranks) {
     auto& mine = static_cast<rank_state&>(*r);
@@ -87,7 +91,8 @@ std::unique_ptr<face_job> begin(job& j, face_handlers& handlers) {
   std::vector<int> numbers(j.places.size());
   std::iota(numbers.begin(), numbers.end(), 0);
   made->world = communicator_state::make(*made, numbers, 0);
-  if (handlers.between() != nullptr) {
+  if (of_messages.between() != nullptr) {
+    const remote::handlers handlers(of_messages);
     made->ways = {new remote_messaging(*made, handlers), [](remote_messaging* w) { delete w; }};
     made->subgroups = {new remote_subgroups(*made->ways, handlers),
                        [](remote_subgroups* s) { delete s; }};
@@ -103,12 +108,12 @@ const face as_face{.slot = base_slot,
                    .columns = columns_of_ranks,
                    .is_for_other = &is_for_other_rank,
                    .make_rank = &make_rank_state};
-const bool registered = register_face(as_face);
+const std::size_t registered = register_face(as_face);
 
 }  // namespace
 
 bool has_face_of_ranks() noexcept {
-  return registered;
+  return registered == base_slot;
 }
 
 }  // namespace weft::detail

@@ -76,6 +76,20 @@ bool cut_off(communicator_state& c) {
   return !c.cut_off.exchange(true, std::memory_order_relaxed);  // Relaxed: the mail orders it.
 }
 
+// While data are moved, or sent to other subgroups, nobody may leave them behind: the ranks here meet once more, or their
+// leader fails first, and then they see that it failed. Called where the leader is at home.
+bool may_be_left(communicator_state& c) {
+  return c.conversations == 0 && !c.at(c.local()[0]).moving;
+}
+
+// Called where the leader is at home.
+void end_collectives(worker& here, communicator_state& c, const std::string& why) {
+  note_failure(c, why);
+  static_cast<void>(cut_off(c));
+  end_control_messages(here, c);
+  if (may_be_left(c)) break_communicator(here, c, why);
+}
+
 }  // namespace
 
 void note_failure(communicator_state& c, const std::string& why) {
@@ -147,11 +161,11 @@ void on_broken(worker& here, record_header header, const std::byte* payload) {
   std::memcpy(&subject, payload, sizeof subject);
   // Once all that waited are gone it may be gone, too: then it is not listed.
   communicator_list& listed = *rank_of(here, header.target()).shared->communicators;
-  std::shared_ptr<communicator_state> c;
+  shared_handle<communicator_state> c;
   {
     const std::lock_guard hold(listed.lock);
     for (const auto& [context, listed_one] : listed.by_context)
-      if (listed_one == subject) c = listed_one->weak_from_this().lock();
+      if (listed_one == subject) c = owned_too(*subject);
   }
   if (c == nullptr) return;
   if (c->spans_processes()) end_control_messages(here, *c);
@@ -160,7 +174,7 @@ void on_broken(worker& here, record_header header, const std::byte* payload) {
 
 void on_subgroups_broken(worker& here, rank_state& to, std::uint32_t context,
                          const comm::address& sender, const std::string& why) {
-  std::shared_ptr<communicator_state> c;
+  shared_handle<communicator_state> c;
   {
     const std::lock_guard hold(to.shared->communicators->lock);
     c = find_listed(to, context);
@@ -172,13 +186,39 @@ void on_subgroups_broken(worker& here, rank_state& to, std::uint32_t context,
   }
   if (c == nullptr) return;
   if (!c->has_ranks_in(sender.process)) [[unlikely]]
-    return refuse(here, sender, foreign_word);
-  note_failure(*c, why);
-  static_cast<void>(cut_off(*c));
-  end_control_messages(here, *c);
-  // While data are moved, or sent to other subgroups, nobody may leave them behind: the ranks here meet
-  // once more, or their leader fails first, and then they see that it failed.
-  if (c->conversations == 0 && !c->at(c->local()[0]).moving) break_communicator(here, *c, why);
+    return remote::refuse(here, sender, foreign_word);
+  end_collectives(here, *c, why);
+}
+
+bool break_communicators_with_dead(worker& here, messaging& of) {
+  if (of.ways == nullptr || !of.ways->survives()) return false;
+  const remote::port mine = remote::port::of(here);
+  std::vector<std::pair<shared_handle<communicator_state>, int>> found;
+  {
+    const std::lock_guard hold(of.communicators->lock);
+    for (const auto& [context, c] : of.communicators->by_context) {
+      if (!c->spans_processes() || c->here < 0 || c->at(c->local()[0]).rank->home != &here)
+        continue;
+      // Relaxed: this worker sets the second, and to break one again does no harm. One whose ranks may not leave yet is
+      // looked at again in the next pass.
+      if (c->broken.load(std::memory_order_relaxed) ||
+          (c->cut_off.load(std::memory_order_relaxed) && !may_be_left(*c)))
+        continue;
+      const auto dead = std::ranges::find_if(
+          c->subgroups, [&](const subgroup& s) { return !mine.is_alive(s.process); });
+      if (dead == c->subgroups.end()) continue;
+      if (auto owned = owned_too(*c); owned != nullptr)
+        found.emplace_back(std::move(owned), dead->process);
+    }
+  }
+  for (const auto& [c, process] : found)
+    end_collectives(
+        here, *c,
+        encoded_failure(
+            no_rank, process_died, "",
+            formatted("{}: process {} on host {}, which holds some of its ranks, is dead",
+                      name_of(*c), process, of.ways->between().job().host_of(process))));
+  return !found.empty();
 }
 
 void take_early_news(communicator_state& c) {
@@ -187,7 +227,7 @@ void take_early_news(communicator_state& c) {
   std::erase_if(listed.failures, [&](const communicator_list::early_failure& f) {
     if (f.context != c.context || f.number != leader) return false;
     if (!c.has_ranks_in(f.sender.process)) {
-      refuse(*worker::current(), f.sender, foreign_word);
+      remote::refuse(*worker::current(), f.sender, foreign_word);
       return true;
     }
     c.failure = listed.broken.try_emplace({c.context, leader}, f.why).first->second;
@@ -201,7 +241,7 @@ void take_early_news(communicator_state& c) {
     member& m = c.at(q.rank);
     if (m.rank == nullptr || m.rank->number != q.number) return false;
     if (c.process_of(q.asked.rank) != q.sender.process)
-      refuse(*worker::current(), q.sender, foreign_source);
+      remote::refuse(*worker::current(), q.sender, foreign_source);
     else if (q.asked.turn < m.asked.turn)
       m.asked = q.asked;
     return true;

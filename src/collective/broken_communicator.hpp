@@ -4,6 +4,7 @@
 #include <string>
 
 #include "rank/communicator_state.hpp"
+#include "rank/state.hpp"
 
 namespace weft::detail {
 
@@ -15,6 +16,10 @@ void break_communicator(worker& here, communicator_state& c, const std::string& 
 // Another subgroup says so; called where the leader is at home.
 void on_subgroups_broken(worker& here, rank_state& to, std::uint32_t context,
                          const comm::address& sender, const std::string& why);
+// Breaks the communicators with ranks in dead processes whose leader here is at home on this worker. Called in each of its
+// passes after a death; returns whether there were any. Every process does so by itself: a subgroup that has found the dead
+// before a call says nothing to those that are in it.
+bool break_communicators_with_dead(worker& here, messaging& of);
 // What other subgroups have said of a communicator before it was made here; with the lock of its list.
 void take_early_news(communicator_state& c);
 // `call` is null for a rank that was in a collective when it failed.

@@ -107,22 +107,22 @@ class buffer_exposure {
     return static_cast<std::size_t>(c_.node_of_subgroup[subgroup]);
   }
 
-  // Whether what all subgroups of a node read goes to one of them, which hands it on to the others.
-  [[nodiscard]] bool is_handed_on() const noexcept {
+  // Whether what all subgroups of a node read goes to one of them, which forwards it to the others.
+  [[nodiscard]] bool is_forwarded() const noexcept {
     return !what_.per_reader && what_.only_reader == no_root &&
            c_.nodes.size() < c_.subgroups.size();
   }
-  // The subgroup to which `from` sends what `to` reads: `to` itself, or the one of its node that hands it on.
+  // The subgroup to which `from` sends what `to` reads: `to` itself, or the one of its node that forwards it.
   // Subgroups of one node use different ones.
   [[nodiscard]] std::size_t first_to_get(std::size_t from, std::size_t to) const noexcept {
-    if (!is_handed_on() || node_of(from) == node_of(to)) return to;
+    if (!is_forwarded() || node_of(from) == node_of(to)) return to;
     const std::vector<int>& beside = node_subgroups(c_, static_cast<int>(to));
     return static_cast<std::size_t>(
         beside[place_on_node(c_, static_cast<int>(from)) % beside.size()]);
   }
 
   // Calls `receive_from(messages, by, of)` for what subgroup `of` shows and `by` sends here, and
-  // `send_to(messages, to, of)` for what this subgroup sends of `of`'s: first its own, then what it hands on.
+  // `send_to(messages, to, of)` for what this subgroup sends of `of`'s: first its own, then what it forwards.
   template <class Receive, class Send>
   void transfer(const Receive& receive_from, const Send& send_to) {
     const std::size_t subgroups = c_.subgroups.size();
@@ -135,18 +135,18 @@ class buffer_exposure {
       if (first_to_get(from, here()) == here()) receive_from(messages, from, from);
       if (first_to_get(here(), to) == to) send_to(messages, to, here());
     }
-    if (!is_handed_on()) return messages.wait();
-    // Messages between two subgroups keep their order, so what is handed on comes after what is the sender's own.
-    subgroup_messages handed_on(c_, turn_.rank(), waiting);
+    if (!is_forwarded()) return messages.wait();
+    // Messages between two subgroups keep their order, so what is forwarded comes after what is the sender's own.
+    subgroup_messages forwarded(c_, turn_.rank(), waiting);
     for (std::size_t of = 0; of < subgroups; ++of)
       if (const std::size_t by = first_to_get(of, here()); by != here())
-        receive_from(handed_on, by, of);
+        receive_from(forwarded, by, of);
     messages.wait();
     for (std::size_t of = 0; of < subgroups; ++of)
       if (node_of(of) != node_of(here()) && first_to_get(of, here()) == here())
         for (const int other : node_subgroups(c_, c_.here))
-          if (other != c_.here) send_to(handed_on, static_cast<std::size_t>(other), of);
-    handed_on.wait();
+          if (other != c_.here) send_to(forwarded, static_cast<std::size_t>(other), of);
+    forwarded.wait();
   }
   static void send(subgroup_messages& messages, std::size_t to, int tag, byte_view data) {
     if (!data.empty()) messages.send(static_cast<int>(to), tag, data);

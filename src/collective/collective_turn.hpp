@@ -15,10 +15,10 @@
 #include "collective/peer_failure.hpp"
 #include "collective/subgroups.hpp"
 #include "job/accounted_call.hpp"
+#include "profile/accounts.hpp"
 #include "rank/communicator_state.hpp"
 #include "rank/messages.hpp"
 #include "rank/remote.hpp"
-#include "trace/accounts.hpp"
 #include "trace/event_file.hpp"
 #include "trace/trace.hpp"
 
@@ -33,11 +33,11 @@ void wait_for_turn(worker& here, member& m, std::uint64_t ticket, const wait_des
 void tell_next(worker& here, member& m) noexcept;
 
 // For the accounts: which ranks wait for which in this collective, by its name.
-[[nodiscard]] inline accounts::relation relation_of(const collective_call& call) noexcept {
-  if (call.root == no_root) return accounts::relation::all;
+[[nodiscard]] inline collective_relation relation_of(const collective_call& call) noexcept {
+  if (call.root == no_root) return collective_relation::all;
   const std::string_view name(call.name);
   const bool gives = name.find("cast") != name.npos || name.find("catter") != name.npos;
-  return gives ? accounts::relation::from_root : accounts::relation::to_root;
+  return gives ? collective_relation::from_root : collective_relation::to_root;
 }
 
 // One collective of one rank: its turn, its statistics, its slice of the timeline.
@@ -163,29 +163,32 @@ class collective_turn {
   [[nodiscard]] static bool is_barrier(std::string_view call) noexcept {
     return call.find("arrier") != call.npos || call.find("_sync") != call.npos;
   }
+  [[nodiscard]] collective_name name_of_turn(std::uint64_t turn) const {
+    return {c_.to(0).number,
+            c_.context,
+            turn,
+            c_.size(),
+            relation_of(member_.call),
+            member_.call.root == rank_,
+            is_barrier(member_.call.name),
+            member_.call.name,
+            c_.spans_processes()};
+  }
+  // The fiber of a non-blocking collective, or what stands for another thread of the rank, which has no account.
+  [[nodiscard]] const void* flow() const noexcept { return &me_.home->running(); }
   [[gnu::noinline]] void begin_traced() {
-    const accounts::meeting_name name{c_.to(0).number,
-                                      c_.context,
-                                      member_.turn,
-                                      c_.size(),
-                                      relation_of(member_.call),
-                                      member_.call.root == rank_,
-                                      is_barrier(member_.call.name),
-                                      member_.call.name,
-                                      c_.spans_processes()};
+    const collective_name name = name_of_turn(member_.turn);
     if (is_beside())
-      trace_begin(trace_kind::wait_collective, me_.number, event_file::packed(name),
-                  static_cast<std::int64_t>(member_.call.bytes));
+      profile::begin_beside(me_.number, name, member_.call.bytes, flow());
     else
-      accounts::begin_collective(me_.number, name, member_.call.bytes);
+      profile::begin_collective(me_.number, name, member_.call.bytes);
   }
   [[gnu::noinline]] void end_traced() {
     if (!tracing()) return;
-    // The argument says in event files that this went on beside the rank's own code.
     if (is_beside())
-      record_trace_event(trace_phase::end, trace_kind::wait_collective, me_.number, 1);
+      profile::end_beside(me_.number, name_of_turn(member_.turn - 1), flow());
     else
-      accounts::end_collective(me_.number);
+      profile::end_collective(me_.number);
   }
   [[gnu::always_inline]] void end_turn() noexcept {
     ++member_.turn;

@@ -32,11 +32,11 @@ void reduce_scatter(communicator_state& c, int rank, const void* in, void* out,
                     const reduction& how, std::span<const std::size_t> starts, const char* name);
 
 // Runs `body` on a fiber of its own. The communicator is for reports.
-[[nodiscard]] request start_activity(const std::shared_ptr<communicator_state>& state,
+[[nodiscard]] request start_activity(const shared_handle<communicator_state>& state,
                                      std::function<void()> body);
 // Runs `body` on a fiber of its own when the collectives that this rank has called before have ended. `body` calls
 // exactly one collective of the communicator.
-[[nodiscard]] request start_collective(const std::shared_ptr<communicator_state>& state, int rank,
+[[nodiscard]] request start_collective(const shared_handle<communicator_state>& state, int rank,
                                        std::function<void()> body);
 
 }  // namespace weft::detail

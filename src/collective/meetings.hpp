@@ -56,12 +56,6 @@ struct subgroup_meetings {
     comm::am word{};           // The message to it.
     other* from = nullptr;     // Set in a step that receives.
   };
-  // The answer of a subgroup that was asked for its call; call.name is empty when it does not remember it.
-  struct call_answer {
-    int process = -1;  // The process that was asked.
-    std::uint32_t sequence = 0;
-    call_on_wire call;
-  };
 
   [[nodiscard]] other& of(int process);
   // Null when no message of that process has come, and none was waited for.
@@ -81,8 +75,7 @@ struct subgroup_meetings {
   std::uint32_t sequence = 0;    // The last meeting that it began.
   std::array<begun, 2> mine;     // Its last two meetings, for subgroups that ask.
   std::vector<step> steps;       // The same in each meeting; made in the first.
-  call_answer answer;
-  bool is_known = false;  // This process has made the communicator.
+  bool is_known = false;         // This process has made the communicator.
 
   template <class Refuse>
   void forget_others(const communicator_state& c, const Refuse& refuse) {

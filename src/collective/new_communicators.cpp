@@ -68,6 +68,7 @@ communicator_state::communicator_state(messaging& in, const std::vector<int>& ra
       rank_count(static_cast<int>(ranks.size())),
       members(ranks.size()),
       broadcasts(ranks.size() > 1 ? std::make_unique<small_broadcasts>() : nullptr) {
+  owners.expect(1);
   const job& j = of.in_job;
   std::vector<int> group_of(static_cast<std::size_t>(j.workers->worker_count()), -1);
   std::vector<std::vector<int>> ranks_of;
@@ -120,14 +121,22 @@ communicator_state::communicator_state(messaging& in, const std::vector<int>& ra
   if (!spans_processes()) staged.buffers.resize(groups.size());
 }
 
-std::shared_ptr<communicator_state> communicator_state::make(messaging& of,
-                                                             const std::vector<int>& ranks,
-                                                             std::uint32_t number) {
-  auto made = std::make_shared<communicator_state>(of, ranks, number);
+shared_handle<communicator_state> communicator_state::make(messaging& of,
+                                                           const std::vector<int>& ranks,
+                                                           std::uint32_t number) {
+  auto made = shared_handle<communicator_state>(new communicator_state(of, ranks, number));
   const std::lock_guard hold(made->listed_in->lock);
   made->listed_in->by_context.emplace(number, made.get());
   if (made->spans_processes() && made->here >= 0) take_early_news(*made);
   return made;
+}
+
+void detail::add_owner(communicator_state& of) noexcept {
+  of.owners.expect_another();
+}
+
+void detail::remove_owner(communicator_state& of) noexcept {
+  if (of.owners.arrive() == 0) delete &of;
 }
 
 communicator_state::~communicator_state() {
@@ -165,7 +174,7 @@ struct listed_request {
   std::span<const int> list;
 };
 struct place_in_group {
-  std::shared_ptr<communicator_state> state;
+  shared_handle<communicator_state> state;
   int rank = -1;
 };
 struct made_groups {
@@ -375,7 +384,7 @@ void check_early_messages(rank_state& me, communicator_state& c) {
     if (c.process_of(old->from.source) == sender.process) continue;
     me.lists.remove(*old);
     drop_unexpected(me, old);
-    refuse(*me.home, {sender.process, sender.device}, foreign_source);
+    remote::refuse(*me.home, comm::address{sender.process, sender.device}, foreign_source);
   }
   set_congestion(me);
 }
@@ -396,7 +405,7 @@ communicator join(messaging& of, rank_state& me, const std::vector<int>& ranks,
     if (--at->second.left == 0) of.coming.by_context.erase(at);
     return made;
   };
-  std::shared_ptr<communicator_state> mine = take();
+  shared_handle<communicator_state> mine = take();
   check_early_messages(me, *mine);
   return communicator(std::move(mine), rank);
 }

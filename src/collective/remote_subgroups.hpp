@@ -3,18 +3,21 @@
 //
 // Everything is called on the home worker of this process's rank.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "collective/meetings.hpp"
 #include "rank/remote.hpp"
+#include "remote/handlers.hpp"
+#include "remote/reply_table.hpp"
 
 namespace weft::detail {
 
 class remote_subgroups {
  public:
-  remote_subgroups(remote_messaging& ways, face_handlers& handlers);
+  remote_subgroups(remote_messaging& ways, remote::handlers handlers);
 
   // Tells the leaders of all other subgroups that the communicator is broken.
   void tell_broken(worker& here, const communicator_state& c) noexcept;
@@ -32,19 +35,47 @@ class remote_subgroups {
   // Fills in `word`, made by word_to(), and sends it; waits for room.
   void say(rank_state& speaker, const peer& to, comm::am& word, std::uint32_t sequence,
            std::uint64_t digest, std::span<const std::byte> data, const wait_description& what);
-  // Asks the leader `to` which call it made in meeting `sequence`: its answer goes into subgroup_meetings::answer.
-  void ask_call(const rank_state& leader, const peer& to, std::uint32_t context,
-                std::uint32_t sequence) noexcept;
+  // A question to the leader of another subgroup, which call it made in a meeting. Used on the asking leader's worker.
+  class call_question {
+   public:
+    call_question(remote_subgroups& of, const rank_state& leader, const peer& to,
+                  std::uint32_t context, std::uint32_t sequence);
+    // An answer that comes later finds that nobody wants it.
+    ~call_question();
+    call_question(const call_question&) = delete;
+    call_question& operator=(const call_question&) = delete;
+    [[nodiscard]] bool is_answered() const noexcept { return answer().has_come; }
+    // call.name is empty when the other subgroup does not remember it.
+    [[nodiscard]] call_on_wire& call() const noexcept { return answer().call; }
+
+   private:
+    friend class remote_subgroups;
+    struct awaited {
+      bool has_come = false;
+      bool is_given_up = false;
+      call_on_wire call;
+    };
+    [[nodiscard]] awaited& answer() const noexcept { return *asked_.find(name_, process_); }
+
+    remote::reply_table<awaited>& asked_;
+    const int process_;
+    const std::uint64_t name_;
+  };
 
   [[nodiscard]] remote_messaging& ways() const noexcept { return ways_; }
 
  private:
   void find_meetings(communicator_state& c);
-  void on_broken(worker& here, const comm::event& happened);
-  void on_question(worker& here, const comm::event& happened);
-  void on_said(worker& here, const comm::event& happened);
-  void on_call_asked(worker& here, const comm::event& happened);
+  void on_broken(worker& here, rank_state& to, const comm::event& happened);
+  void on_question(worker& here, rank_state& to, const comm::event& happened);
+  // Inlined into what checks the message.
+  [[gnu::always_inline]] inline void on_said(worker& here, rank_state& to,
+                                             const comm::event& happened);
+  void on_call_asked(worker& here, rank_state& to, const comm::event& happened);
   void on_call_told(worker& here, const comm::event& happened);
+  void post(worker& here, const comm::address& to, comm::handler_id handler, std::uint32_t context,
+            const std::array<std::uint64_t, 2>& head, std::uint32_t sequence,
+            std::span<const std::byte> data) const noexcept;
 
   remote_messaging& ways_;
   comm::handler_id broken_;
@@ -52,7 +83,8 @@ class remote_subgroups {
   comm::handler_id said_;
   comm::handler_id call_asked_;
   comm::handler_id call_told_;
-  std::vector<meeting_table> meetings_;  // By worker.
+  std::vector<meeting_table> meetings_;                             // By worker.
+  std::vector<remote::reply_table<call_question::awaited>> asked_;  // Likewise.
 };
 
 }  // namespace weft::detail

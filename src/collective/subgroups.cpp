@@ -38,9 +38,9 @@ struct small_message {
 
 void check_subgroups_alive(const communicator_state& c, const char* call) {
   const network& between = c.of.ways->between();
-  const comm::device& device = network::of(*worker::current()).device();
+  const remote::port mine = remote::port::of(*worker::current());
   for (const subgroup& s : c.subgroups)
-    if (!device.is_alive(s.process)) [[unlikely]] {
+    if (!mine.is_alive(s.process)) [[unlikely]] {
       c.of.ways->wait_for_the_end(*worker::current());
       throw coded_error(
           formatted("{} on {}: process {} on host {}, which holds some of its ranks, is dead", call,
@@ -117,14 +117,14 @@ void subgroup_messages::end_wait() {
 // also be due to the death of a third process, of which this process has not heard yet.
 void subgroup_messages::throw_reason() {
   worker& here = *messages_.speaker().home;
-  port& p = network::of(here);
+  const remote::port mine = remote::port::of(here);
   const auto is_told = [&] { return c_.cut_off.load(std::memory_order_relaxed); };
   const auto any_is_dead = [&] {
     return std::ranges::any_of(c_.subgroups,
-                               [&](const subgroup& s) { return !p.device().is_alive(s.process); });
+                               [&](const subgroup& s) { return !mine.is_alive(s.process); });
   };
   const std::uint64_t until_ns = now_ns() + death_known_ns;
-  const port::awake watching(p);
+  const worker_device::awake watching(network::of(here));
   here.wait_until([&] { return is_told() || any_is_dead() || now_ns() >= until_ns; }, what_);
   here.check_stopped();
   if (is_told()) throw_failed(c_);
@@ -271,7 +271,7 @@ class subgroups_meeting {
   }
   [[nodiscard]] bool is_dead(int process) const noexcept {
     return ways_.ways().between().any_has_died() &&
-           !network::of(*leader_.home).device().is_alive(process);
+           !remote::port::of(*leader_.home).is_alive(process);
   }
 
   void say(int subgroup, byte_view data) {
@@ -308,11 +308,10 @@ class subgroups_meeting {
   }
   // Digests alone travel, so the subgroup is asked which call that was.
   [[noreturn, gnu::noinline]] void find_difference(int subgroup) {
-    all_.answer = {};
-    all_.answer.process = process_of(subgroup);
-    ways_.ask_call(leader_, c_.to(leader_at(subgroup)), c_.context, sequence_);
-    wait_for([&] { return all_.answer.sequence == sequence_; }, process_of(subgroup));
-    if (all_.answer.call.name[0] != '\0') check_call(c_, all_.answer.call, rank_, call_);
+    const remote_subgroups::call_question asked(ways_, leader_, c_.to(leader_at(subgroup)),
+                                                c_.context, sequence_);
+    wait_for([&] { return asked.is_answered(); }, process_of(subgroup));
+    if (asked.call().name[0] != '\0') check_call(c_, asked.call(), rank_, call_);
     throw coded_error(
         formatted(
             "collective mismatch on {}: rank {} calls {}, but process {} has called something "
