@@ -1,13 +1,13 @@
 /* A loop whose elements cost very different times, between exchanges with the neighbours: ranks with
-   little work wait. Three lines of weft/task.h (marked *) let those that wait take chunks of those that
+   little work wait. Three lines of weft/loop.h (marked *) let those that wait take chunks of those that
    work; under another library they are left out.
 
      weftcc -O2 uneven.c -o uneven && weftrun -n 4 ./uneven */
 #include <mpi.h>
 #include <stddef.h>
 #include <stdio.h>
-#if __has_include(<weft/task.h>)
-#include <weft/task.h> /* * */
+#if __has_include(<weft/loop.h>)
+#include <weft/loop.h> /* * */
 #endif
 
 enum { cells = 512, steps = 20 };

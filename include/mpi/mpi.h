@@ -1434,6 +1434,400 @@ extern MPI_Fint weft_mpi_statuses_ignore_[MPI_F_STATUS_SIZE];
 #define MPI_F_STATUS_IGNORE weft_mpi_status_ignore_
 #define MPI_F_STATUSES_IGNORE weft_mpi_statuses_ignore_
 
+/* --- Windows: one-sided communication (window) ------------------------------------------------------ */
+enum { /* What a program promises about a window. */
+  MPI_MODE_NOCHECK = 1024,
+  MPI_MODE_NOPRECEDE = 2048,
+  MPI_MODE_NOPUT = 4096,
+  MPI_MODE_NOSTORE = 8192,
+  MPI_MODE_NOSUCCEED = 16384
+};
+enum { MPI_LOCK_EXCLUSIVE = 301, MPI_LOCK_SHARED = 302 };
+enum {
+  MPI_WIN_FLAVOR_CREATE = 311,
+  MPI_WIN_FLAVOR_ALLOCATE = 312,
+  MPI_WIN_FLAVOR_DYNAMIC = 313,
+  MPI_WIN_FLAVOR_SHARED = 314
+};
+enum { MPI_WIN_UNIFIED = 321, MPI_WIN_SEPARATE = 322 };
+enum { /* Keys of a window's attributes. */
+  MPI_WIN_BASE = 601,
+  MPI_WIN_DISP_UNIT = 602,
+  MPI_WIN_SIZE = 603,
+  MPI_WIN_CREATE_FLAVOR = 604,
+  MPI_WIN_MODEL = 605
+};
+typedef int(MPI_Win_copy_attr_function)(MPI_Win oldwin, int win_keyval, void* extra_state,
+                                        void* attribute_val_in, void* attribute_val_out, int* flag);
+typedef int(MPI_Win_delete_attr_function)(MPI_Win win, int win_keyval, void* attribute_val,
+                                          void* extra_state);
+typedef void(MPI_Win_errhandler_function)(MPI_Win* win, int* error_code, ...);
+typedef MPI_Win_errhandler_function MPI_Win_errhandler_fn;
+#define MPI_WIN_NULL_COPY_FN ((MPI_Win_copy_attr_function*)0)
+#define MPI_WIN_DUP_FN ((MPI_Win_copy_attr_function*)1)
+#define MPI_WIN_NULL_DELETE_FN ((MPI_Win_delete_attr_function*)0)
+WEFT_MPI_DECLARE(int, MPI_Win_create,
+                 (void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
+                  MPI_Win* win))
+WEFT_MPI_DECLARE(int, MPI_Win_create_c,
+                 (void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm,
+                  MPI_Win* win))
+WEFT_MPI_DECLARE(int, MPI_Win_allocate,
+                 (MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
+                  MPI_Win* win))
+WEFT_MPI_DECLARE(int, MPI_Win_allocate_c,
+                 (MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
+                  MPI_Win* win))
+WEFT_MPI_DECLARE(int, MPI_Win_allocate_shared,
+                 (MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
+                  MPI_Win* win))
+WEFT_MPI_DECLARE(int, MPI_Win_allocate_shared_c,
+                 (MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
+                  MPI_Win* win))
+WEFT_MPI_DECLARE(int, MPI_Win_create_dynamic, (MPI_Info info, MPI_Comm comm, MPI_Win* win))
+WEFT_MPI_DECLARE(int, MPI_Win_free, (MPI_Win* win))
+WEFT_MPI_DECLARE(int, MPI_Win_attach, (MPI_Win win, void* base, MPI_Aint size))
+WEFT_MPI_DECLARE(int, MPI_Win_detach, (MPI_Win win, const void* base))
+WEFT_MPI_DECLARE(int, MPI_Win_shared_query,
+                 (MPI_Win win, int rank, MPI_Aint* size, int* disp_unit, void* baseptr))
+WEFT_MPI_DECLARE(int, MPI_Win_shared_query_c,
+                 (MPI_Win win, int rank, MPI_Aint* size, MPI_Aint* disp_unit, void* baseptr))
+WEFT_MPI_DECLARE(int, MPI_Put,
+                 (const void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                  int target_rank, MPI_Aint target_disp, int target_count,
+                  MPI_Datatype target_datatype, MPI_Win win))
+WEFT_MPI_DECLARE(int, MPI_Put_c,
+                 (const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+                  int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                  MPI_Datatype target_datatype, MPI_Win win))
+WEFT_MPI_DECLARE(int, MPI_Get,
+                 (void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                  int target_rank, MPI_Aint target_disp, int target_count,
+                  MPI_Datatype target_datatype, MPI_Win win))
+WEFT_MPI_DECLARE(int, MPI_Get_c,
+                 (void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+                  int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                  MPI_Datatype target_datatype, MPI_Win win))
+WEFT_MPI_DECLARE(int, MPI_Accumulate,
+                 (const void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                  int target_rank, MPI_Aint target_disp, int target_count,
+                  MPI_Datatype target_datatype, MPI_Op op, MPI_Win win))
+WEFT_MPI_DECLARE(int, MPI_Accumulate_c,
+                 (const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+                  int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                  MPI_Datatype target_datatype, MPI_Op op, MPI_Win win))
+WEFT_MPI_DECLARE(int, MPI_Get_accumulate,
+                 (const void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                  void* result_addr, int result_count, MPI_Datatype result_datatype,
+                  int target_rank, MPI_Aint target_disp, int target_count,
+                  MPI_Datatype target_datatype, MPI_Op op, MPI_Win win))
+WEFT_MPI_DECLARE(int, MPI_Get_accumulate_c,
+                 (const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+                  void* result_addr, MPI_Count result_count, MPI_Datatype result_datatype,
+                  int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                  MPI_Datatype target_datatype, MPI_Op op, MPI_Win win))
+WEFT_MPI_DECLARE(int, MPI_Fetch_and_op,
+                 (const void* origin_addr, void* result_addr, MPI_Datatype datatype,
+                  int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win))
+WEFT_MPI_DECLARE(int, MPI_Compare_and_swap,
+                 (const void* origin_addr, const void* compare_addr, void* result_addr,
+                  MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win))
+WEFT_MPI_DECLARE(int, MPI_Rput,
+                 (const void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                  int target_rank, MPI_Aint target_disp, int target_count,
+                  MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Rput_c,
+                 (const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+                  int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                  MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Rget,
+                 (void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                  int target_rank, MPI_Aint target_disp, int target_count,
+                  MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Rget_c,
+                 (void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+                  int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                  MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Raccumulate,
+                 (const void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                  int target_rank, MPI_Aint target_disp, int target_count,
+                  MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Raccumulate_c,
+                 (const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+                  int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                  MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Rget_accumulate,
+                 (const void* origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                  void* result_addr, int result_count, MPI_Datatype result_datatype,
+                  int target_rank, MPI_Aint target_disp, int target_count,
+                  MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Rget_accumulate_c,
+                 (const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+                  void* result_addr, MPI_Count result_count, MPI_Datatype result_datatype,
+                  int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                  MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Win_fence, (int assert, MPI_Win win))
+WEFT_MPI_DECLARE(int, MPI_Win_post, (MPI_Group group, int assert, MPI_Win win))
+WEFT_MPI_DECLARE(int, MPI_Win_start, (MPI_Group group, int assert, MPI_Win win))
+WEFT_MPI_DECLARE(int, MPI_Win_complete, (MPI_Win win))
+WEFT_MPI_DECLARE(int, MPI_Win_wait, (MPI_Win win))
+WEFT_MPI_DECLARE(int, MPI_Win_test, (MPI_Win win, int* flag))
+WEFT_MPI_DECLARE(int, MPI_Win_lock, (int lock_type, int rank, int assert, MPI_Win win))
+WEFT_MPI_DECLARE(int, MPI_Win_unlock, (int rank, MPI_Win win))
+WEFT_MPI_DECLARE(int, MPI_Win_lock_all, (int assert, MPI_Win win))
+WEFT_MPI_DECLARE(int, MPI_Win_unlock_all, (MPI_Win win))
+WEFT_MPI_DECLARE(int, MPI_Win_flush, (int rank, MPI_Win win))
+WEFT_MPI_DECLARE(int, MPI_Win_flush_all, (MPI_Win win))
+WEFT_MPI_DECLARE(int, MPI_Win_flush_local, (int rank, MPI_Win win))
+WEFT_MPI_DECLARE(int, MPI_Win_flush_local_all, (MPI_Win win))
+WEFT_MPI_DECLARE(int, MPI_Win_sync, (MPI_Win win))
+WEFT_MPI_DECLARE(int, MPI_Win_get_group, (MPI_Win win, MPI_Group* group))
+WEFT_MPI_DECLARE(int, MPI_Win_set_name, (MPI_Win win, const char* win_name))
+WEFT_MPI_DECLARE(int, MPI_Win_get_name, (MPI_Win win, char* win_name, int* resultlen))
+WEFT_MPI_DECLARE(int, MPI_Win_set_info, (MPI_Win win, MPI_Info info))
+WEFT_MPI_DECLARE(int, MPI_Win_get_info, (MPI_Win win, MPI_Info* info_used))
+WEFT_MPI_DECLARE(int, MPI_Win_create_errhandler,
+                 (MPI_Win_errhandler_function * win_errhandler_fn, MPI_Errhandler* errhandler))
+WEFT_MPI_DECLARE(int, MPI_Win_set_errhandler, (MPI_Win win, MPI_Errhandler errhandler))
+WEFT_MPI_DECLARE(int, MPI_Win_get_errhandler, (MPI_Win win, MPI_Errhandler* errhandler))
+WEFT_MPI_DECLARE(int, MPI_Win_call_errhandler, (MPI_Win win, int errorcode))
+WEFT_MPI_DECLARE(int, MPI_Win_create_keyval,
+                 (MPI_Win_copy_attr_function * win_copy_attr_fn,
+                  MPI_Win_delete_attr_function* win_delete_attr_fn, int* win_keyval,
+                  void* extra_state))
+WEFT_MPI_DECLARE(int, MPI_Win_free_keyval, (int* win_keyval))
+WEFT_MPI_DECLARE(int, MPI_Win_set_attr, (MPI_Win win, int win_keyval, void* attribute_val))
+WEFT_MPI_DECLARE(int, MPI_Win_get_attr,
+                 (MPI_Win win, int win_keyval, void* attribute_val, int* flag))
+WEFT_MPI_DECLARE(int, MPI_Win_delete_attr, (MPI_Win win, int win_keyval))
+
+/* --- Files (src/mpi/io) ---------------------------------------------------------------------------- */
+enum { /* How a file is opened. */
+  MPI_MODE_APPEND = 1,
+  MPI_MODE_CREATE = 2,
+  MPI_MODE_DELETE_ON_CLOSE = 4,
+  MPI_MODE_EXCL = 8,
+  MPI_MODE_RDONLY = 16,
+  MPI_MODE_RDWR = 32,
+  MPI_MODE_SEQUENTIAL = 64,
+  MPI_MODE_UNIQUE_OPEN = 128,
+  MPI_MODE_WRONLY = 256
+};
+enum { MPI_SEEK_CUR = 401, MPI_SEEK_END = 402, MPI_SEEK_SET = 403 };
+#define MPI_DISPLACEMENT_CURRENT ((MPI_Offset)-1)
+typedef int(MPI_Datarep_extent_function)(MPI_Datatype datatype, MPI_Aint* extent,
+                                         void* extra_state);
+typedef int(MPI_Datarep_conversion_function)(void* userbuf, MPI_Datatype datatype, int count,
+                                             void* filebuf, MPI_Offset position, void* extra_state);
+typedef int(MPI_Datarep_conversion_function_c)(void* userbuf, MPI_Datatype datatype,
+                                               MPI_Count count, void* filebuf, MPI_Offset position,
+                                               void* extra_state);
+typedef void(MPI_File_errhandler_function)(MPI_File* file, int* error_code, ...);
+typedef MPI_File_errhandler_function MPI_File_errhandler_fn;
+#define MPI_CONVERSION_FN_NULL ((MPI_Datarep_conversion_function*)0)
+#define MPI_CONVERSION_FN_NULL_C ((MPI_Datarep_conversion_function_c*)0)
+WEFT_MPI_DECLARE(int, MPI_File_call_errhandler, (MPI_File fh, int errorcode))
+WEFT_MPI_DECLARE(int, MPI_File_close, (MPI_File* fh))
+WEFT_MPI_DECLARE(int, MPI_File_create_errhandler,
+                 (MPI_File_errhandler_function* file_errhandler_fn, MPI_Errhandler* errhandler))
+WEFT_MPI_DECLARE(int, MPI_File_delete, (const char* filename, MPI_Info info))
+WEFT_MPI_DECLARE(int, MPI_File_get_amode, (MPI_File fh, int* amode))
+WEFT_MPI_DECLARE(int, MPI_File_get_atomicity, (MPI_File fh, int* flag))
+WEFT_MPI_DECLARE(int, MPI_File_get_byte_offset, (MPI_File fh, MPI_Offset offset, MPI_Offset* disp))
+WEFT_MPI_DECLARE(int, MPI_File_get_errhandler, (MPI_File file, MPI_Errhandler* errhandler))
+WEFT_MPI_DECLARE(int, MPI_File_get_group, (MPI_File fh, MPI_Group* group))
+WEFT_MPI_DECLARE(int, MPI_File_get_info, (MPI_File fh, MPI_Info* info_used))
+WEFT_MPI_DECLARE(int, MPI_File_get_position, (MPI_File fh, MPI_Offset* offset))
+WEFT_MPI_DECLARE(int, MPI_File_get_position_shared, (MPI_File fh, MPI_Offset* offset))
+WEFT_MPI_DECLARE(int, MPI_File_get_size, (MPI_File fh, MPI_Offset* size))
+WEFT_MPI_DECLARE(int, MPI_File_get_type_extent,
+                 (MPI_File fh, MPI_Datatype datatype, MPI_Aint* extent))
+WEFT_MPI_DECLARE(int, MPI_File_get_type_extent_c,
+                 (MPI_File fh, MPI_Datatype datatype, MPI_Count* extent))
+WEFT_MPI_DECLARE(int, MPI_File_get_view,
+                 (MPI_File fh, MPI_Offset* disp, MPI_Datatype* etype, MPI_Datatype* filetype,
+                  char* datarep))
+WEFT_MPI_DECLARE(int, MPI_File_iread,
+                 (MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_File_iread_c,
+                 (MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_File_iread_all,
+                 (MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_File_iread_all_c,
+                 (MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_File_iread_at,
+                 (MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_File_iread_at_c,
+                 (MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_File_iread_at_all,
+                 (MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_File_iread_at_all_c,
+                 (MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_File_iread_shared,
+                 (MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_File_iread_shared_c,
+                 (MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_File_iwrite,
+                 (MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_File_iwrite_c,
+                 (MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_File_iwrite_all,
+                 (MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_File_iwrite_all_c,
+                 (MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_File_iwrite_at,
+                 (MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_File_iwrite_at_c,
+                 (MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count,
+                  MPI_Datatype datatype, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_File_iwrite_at_all,
+                 (MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_File_iwrite_at_all_c,
+                 (MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count,
+                  MPI_Datatype datatype, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_File_iwrite_shared,
+                 (MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_File_iwrite_shared_c,
+                 (MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_File_open,
+                 (MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh))
+WEFT_MPI_DECLARE(int, MPI_File_preallocate, (MPI_File fh, MPI_Offset size))
+WEFT_MPI_DECLARE(int, MPI_File_read,
+                 (MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_File_read_c,
+                 (MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_File_read_all,
+                 (MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_File_read_all_c,
+                 (MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_File_read_all_begin,
+                 (MPI_File fh, void* buf, int count, MPI_Datatype datatype))
+WEFT_MPI_DECLARE(int, MPI_File_read_all_begin_c,
+                 (MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype))
+WEFT_MPI_DECLARE(int, MPI_File_read_all_end, (MPI_File fh, void* buf, MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_File_read_at,
+                 (MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype,
+                  MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_File_read_at_c,
+                 (MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_File_read_at_all,
+                 (MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype,
+                  MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_File_read_at_all_c,
+                 (MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_File_read_at_all_begin,
+                 (MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype))
+WEFT_MPI_DECLARE(int, MPI_File_read_at_all_begin_c,
+                 (MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count,
+                  MPI_Datatype datatype))
+WEFT_MPI_DECLARE(int, MPI_File_read_at_all_end, (MPI_File fh, void* buf, MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_File_read_ordered,
+                 (MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_File_read_ordered_c,
+                 (MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_File_read_ordered_begin,
+                 (MPI_File fh, void* buf, int count, MPI_Datatype datatype))
+WEFT_MPI_DECLARE(int, MPI_File_read_ordered_begin_c,
+                 (MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype))
+WEFT_MPI_DECLARE(int, MPI_File_read_ordered_end, (MPI_File fh, void* buf, MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_File_read_shared,
+                 (MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_File_read_shared_c,
+                 (MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_File_seek, (MPI_File fh, MPI_Offset offset, int whence))
+WEFT_MPI_DECLARE(int, MPI_File_seek_shared, (MPI_File fh, MPI_Offset offset, int whence))
+WEFT_MPI_DECLARE(int, MPI_File_set_atomicity, (MPI_File fh, int flag))
+WEFT_MPI_DECLARE(int, MPI_File_set_errhandler, (MPI_File file, MPI_Errhandler errhandler))
+WEFT_MPI_DECLARE(int, MPI_File_set_info, (MPI_File fh, MPI_Info info))
+WEFT_MPI_DECLARE(int, MPI_File_set_size, (MPI_File fh, MPI_Offset size))
+WEFT_MPI_DECLARE(int, MPI_File_set_view,
+                 (MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
+                  const char* datarep, MPI_Info info))
+WEFT_MPI_DECLARE(int, MPI_File_sync, (MPI_File fh))
+WEFT_MPI_DECLARE(int, MPI_File_write,
+                 (MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
+                  MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_File_write_c,
+                 (MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_File_write_all,
+                 (MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
+                  MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_File_write_all_c,
+                 (MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_File_write_all_begin,
+                 (MPI_File fh, const void* buf, int count, MPI_Datatype datatype))
+WEFT_MPI_DECLARE(int, MPI_File_write_all_begin_c,
+                 (MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype))
+WEFT_MPI_DECLARE(int, MPI_File_write_all_end, (MPI_File fh, const void* buf, MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_File_write_at,
+                 (MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype,
+                  MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_File_write_at_c,
+                 (MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count,
+                  MPI_Datatype datatype, MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_File_write_at_all,
+                 (MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype,
+                  MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_File_write_at_all_c,
+                 (MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count,
+                  MPI_Datatype datatype, MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_File_write_at_all_begin,
+                 (MPI_File fh, MPI_Offset offset, const void* buf, int count,
+                  MPI_Datatype datatype))
+WEFT_MPI_DECLARE(int, MPI_File_write_at_all_begin_c,
+                 (MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count,
+                  MPI_Datatype datatype))
+WEFT_MPI_DECLARE(int, MPI_File_write_at_all_end, (MPI_File fh, const void* buf, MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_File_write_ordered,
+                 (MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
+                  MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_File_write_ordered_c,
+                 (MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_File_write_ordered_begin,
+                 (MPI_File fh, const void* buf, int count, MPI_Datatype datatype))
+WEFT_MPI_DECLARE(int, MPI_File_write_ordered_begin_c,
+                 (MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype))
+WEFT_MPI_DECLARE(int, MPI_File_write_ordered_end,
+                 (MPI_File fh, const void* buf, MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_File_write_shared,
+                 (MPI_File fh, const void* buf, int count, MPI_Datatype datatype,
+                  MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_File_write_shared_c,
+                 (MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Status* status))
+WEFT_MPI_DECLARE(int, MPI_Register_datarep,
+                 (const char* datarep, MPI_Datarep_conversion_function* read_conversion_fn,
+                  MPI_Datarep_conversion_function* write_conversion_fn,
+                  MPI_Datarep_extent_function* dtype_file_extent_fn, void* extra_state))
+WEFT_MPI_DECLARE(int, MPI_Register_datarep_c,
+                 (const char* datarep, MPI_Datarep_conversion_function_c* read_conversion_fn,
+                  MPI_Datarep_conversion_function_c* write_conversion_fn,
+                  MPI_Datarep_extent_function* dtype_file_extent_fn, void* extra_state))
+
 /* --- Removed by MPI 3.0 (removed.cpp) -------------------------------------------------------------- */
 WEFT_MPI_DECLARE(int, MPI_Address, (const void* location, MPI_Aint* address))
 WEFT_MPI_DECLARE(int, MPI_Type_hvector,
@@ -1464,12 +1858,15 @@ WEFT_MPI_DECLARE(int, MPI_T_event_get_num, (int* num_events))
 WEFT_MPI_DECLARE(int, MPI_T_finalize, (void))
 WEFT_MPI_DECLARE(int, MPI_T_init_thread, (int required, int* provided))
 WEFT_MPI_DECLARE(int, MPI_T_pvar_get_num, (int* num_pvar))
+WEFT_MPI_DECLARE(int, MPI_T_pvar_reset, (MPI_T_pvar_session session, MPI_T_pvar_handle handle))
+WEFT_MPI_DECLARE(int, MPI_T_pvar_session_create, (MPI_T_pvar_session* session))
+WEFT_MPI_DECLARE(int, MPI_T_pvar_session_free, (MPI_T_pvar_session* session))
+WEFT_MPI_DECLARE(int, MPI_T_pvar_start, (MPI_T_pvar_session session, MPI_T_pvar_handle handle))
+WEFT_MPI_DECLARE(int, MPI_T_pvar_stop, (MPI_T_pvar_session session, MPI_T_pvar_handle handle))
 WEFT_MPI_DECLARE(int, MPI_T_source_get_num, (int* num_sources))
 
 #define WEFT_MPI_DECLARE_ABSENT(name, parameters) WEFT_MPI_DECLARE(int, name, parameters)
 #define WEFT_MPI_DECLARE_TOOL(error, name, parameters) WEFT_MPI_DECLARE(int, name, parameters)
-WEFT_MPI_WINDOWS(WEFT_MPI_DECLARE_ABSENT)
-WEFT_MPI_FILES(WEFT_MPI_DECLARE_ABSENT)
 WEFT_MPI_SESSIONS(WEFT_MPI_DECLARE_ABSENT)
 WEFT_MPI_DYNAMIC_PROCESSES(WEFT_MPI_DECLARE_ABSENT)
 WEFT_MPI_PARTITIONED_MESSAGES(WEFT_MPI_DECLARE_ABSENT)

@@ -23,17 +23,12 @@ int refuse(const char* call, const char* chapter) {
     return refuse(#name, chapter);                 \
   }
 
-#define WEFT_MPI_REFUSE_WINDOW(name, parameters) \
-  WEFT_MPI_REFUSE("windows (one-sided communication)", name, parameters)
-#define WEFT_MPI_REFUSE_FILE(name, parameters) WEFT_MPI_REFUSE("files of MPI", name, parameters)
 #define WEFT_MPI_REFUSE_SESSION(name, parameters) WEFT_MPI_REFUSE("sessions", name, parameters)
 #define WEFT_MPI_REFUSE_PROCESS(name, parameters) \
   WEFT_MPI_REFUSE("dynamic processes (spawn, connect, ports)", name, parameters)
 #define WEFT_MPI_REFUSE_PARTITION(name, parameters) \
   WEFT_MPI_REFUSE("partitioned messages", name, parameters)
 
-WEFT_MPI_WINDOWS(WEFT_MPI_REFUSE_WINDOW)
-WEFT_MPI_FILES(WEFT_MPI_REFUSE_FILE)
 WEFT_MPI_SESSIONS(WEFT_MPI_REFUSE_SESSION)
 WEFT_MPI_DYNAMIC_PROCESSES(WEFT_MPI_REFUSE_PROCESS)
 WEFT_MPI_PARTITIONED_MESSAGES(WEFT_MPI_REFUSE_PARTITION)

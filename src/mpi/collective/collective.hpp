@@ -32,9 +32,11 @@ template <class Directly, class Prepare, class... Arguments>
 }
 inline constexpr auto never_directly = [](const auto&...) noexcept { return false; };
 
+// Inline, as is what follows: the return address in it is the public function's, which events show as the place.
 template <class Prepare, class... Arguments>
-int start_collective(const char* name, MPI_Comm comm, MPI_Request* request, const Prepare& prepare,
-                     const Arguments&... arguments) {
+[[gnu::always_inline]] inline int start_collective(const char* name, MPI_Comm comm,
+                                                   MPI_Request* request, const Prepare& prepare,
+                                                   const Arguments&... arguments) {
   return in_call(
       name, comm,
       [&](state& me) {
@@ -51,8 +53,9 @@ int start_collective(const char* name, MPI_Comm comm, MPI_Request* request, cons
 // Ranks may start their persistent collectives in any order, so each has a communicator of its own, which replaces
 // `comm`.
 template <class Prepare, class... Arguments>
-int make_persistent(const char* name, MPI_Comm& comm, MPI_Info info, MPI_Request* request,
-                    const Prepare& prepare, const Arguments&... arguments) {
+[[gnu::always_inline]] inline int make_persistent(const char* name, MPI_Comm& comm, MPI_Info info,
+                                                  MPI_Request* request, const Prepare& prepare,
+                                                  const Arguments&... arguments) {
   const MPI_Comm given = comm;
   return in_call(
       name, given,

@@ -86,6 +86,8 @@ void note_exchange(state& me, const communicator_object& c, const exchange_call&
   });
   const bool gives = x.plan.only_owner == no_root || x.plan.only_owner == c.own;
   const bool takes = x.plan.only_reader == no_root || x.plan.only_reader == c.own;
+  if (takes) note_use(me, x.plan.call.name, x.take.view(), true);
+  if (gives && !x.replaces) note_use(me, x.plan.call.name, x.give.view(), false);
   if (gives && takes && !x.replaces && !x.plan.leaves_own)
     note_overlap(me, x.plan.call.name, x.give.view(), x.take.view());
 }

@@ -178,6 +178,26 @@ any_reduce_call make_call(communicator_object& c, const char* name, reduction_ki
   return call;
 }
 
+// In a checked job: the memory that the rank reads and writes.
+void note_use_of(state& me, const communicator_object& c, const any_reduce_call& call,
+                 const datatype_object& type) {
+  const reduce_call& one = call.one;
+  const bool is_part = one.what == reduction_kind::scattered;
+  const void* in = one.in;
+  const void* out = one.out;
+  std::size_t taken = is_part ? one.own_count : one.count;
+  if (one.what == reduction_kind::exclusive_scan && c.own == 0) out = nullptr;
+  if (call.two != nullptr) {
+    in = call.two->in;
+    out = call.two->out;
+    taken = call.two->part_count;
+  }
+  if (in != nullptr && in != out)
+    note_use(me, one.name, layout_of(in, static_cast<MPI_Count>(one.count), type), false);
+  if (out != nullptr)
+    note_use(me, one.name, layout_of(out, static_cast<MPI_Count>(taken), type), true);
+}
+
 // In a checked job: notes the datatypes of what this rank gives and takes (type_ledger.hpp), and buffers that overlap.
 void note(state& me, const communicator_object& c, const any_reduce_call& call,
           MPI_Datatype datatype) {
@@ -186,6 +206,7 @@ void note(state& me, const communicator_object& c, const any_reduce_call& call,
   const datatype_object& type = checked_datatype(datatype);
   const reduce_call& one = call.one;
   const auto count = static_cast<MPI_Count>(one.count);
+  note_use_of(me, c, call, type);
   if (type.contiguous && one.in != one.out && one.in != nullptr && one.out != nullptr) {
     const auto taken = one.what == reduction_kind::scattered ? one.own_count : one.count;
     note_overlap(me, one.name, one_part(one.in, count, type),

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "mpi/collective/exchange_call.hpp"
+#include "mpi/datatype/overlap.hpp"
 #include "mpi/point_to_point/type_ledger.hpp"
 
 namespace weft::mpi {
@@ -57,8 +58,10 @@ broadcast_call prepare_bcast(state& me, const char* name, void* buffer, MPI_Coun
     b.between_groups = std::make_shared<const exchange_call>(std::move(x));
     return b;
   }
-  if (keeps_ledger(me)) [[unlikely]]
+  if (keeps_ledger(me)) [[unlikely]] {
     note_broadcast(me, c, name, root, type, count);
+    note_use(me, name, layout_of(buffer, count, type), root != c.own);
+  }
   const std::size_t bytes = bytes_of(count, type);
   if (type.contiguous) {
     b.row = {row_of(buffer, bytes, type), bytes};

@@ -1,4 +1,4 @@
-// Keys of attributes, and the values that a rank keeps under them at its communicators and datatypes.
+// Keys of attributes, and the values that a rank keeps under them at its communicators, datatypes and windows.
 #include "mpi/object/attributes.hpp"
 
 #include <algorithm>
@@ -11,22 +11,28 @@
 namespace weft::mpi {
 namespace {
 
+const char* name_of(keyval::kind of) noexcept {
+  return of == keyval::kind::communicator ? "communicators"
+         : of == keyval::kind::datatype   ? "datatypes"
+                                          : "windows";
+}
+
 keyval& checked_keyval(state& me, int key, keyval::kind of) {
   const auto at = me.attributes.keyvals.find(key);
   if (at == me.attributes.keyvals.end())
     fail(MPI_ERR_KEYVAL, "{} is no key of attributes, or has been freed{}", key,
-         key >= MPI_TAG_UB && key <= MPI_UNIVERSE_SIZE
+         (key >= MPI_TAG_UB && key <= MPI_UNIVERSE_SIZE) ||
+                 (key >= MPI_WIN_BASE && key <= MPI_WIN_MODEL)
              ? ": it is a predefined one, which cannot be changed"
              : "");
-  if (at->second.of != of)
-    fail(MPI_ERR_KEYVAL, "key {} is one of {}", key,
-         at->second.of == keyval::kind::communicator ? "communicators" : "datatypes");
+  if (at->second.of != of) fail(MPI_ERR_KEYVAL, "key {} is one of {}", key, name_of(at->second.of));
   return at->second;
 }
 
 int add_keyval(state& me, const keyval& made) {
   const int key = me.attributes.next_key++;
   me.attributes.keyvals.emplace(key, made);
+  if (me.births != nullptr) me.births->key_born(key);
   return key;
 }
 
@@ -57,6 +63,12 @@ void call_delete(state& me, int key, void* value, MPI_Datatype type) {
   const keyval k = me.attributes.keyvals.at(key);
   if (k.delete_datatype == MPI_TYPE_NULL_DELETE_FN) return;
   if (const int code = k.delete_datatype(type, key, value, k.extra); code != MPI_SUCCESS)
+    refused("delete", key, code);
+}
+void call_delete(state& me, int key, void* value, MPI_Win win) {
+  const keyval k = me.attributes.keyvals.at(key);
+  if (k.delete_window == MPI_WIN_NULL_DELETE_FN) return;
+  if (const int code = k.delete_window(win, key, value, k.extra); code != MPI_SUCCESS)
     refused("delete", key, code);
 }
 
@@ -193,9 +205,43 @@ void delete_comm_attribute(state& me, MPI_Comm comm, int key) {
   delete_value(me, c.attributes, key, comm);
 }
 
+// Returns the value of a predefined attribute of a window: an address, or where it stands; null when `key` is no such one.
+void* find_predefined_value(window_object& w, int key) {
+  switch (key) {
+    case MPI_WIN_BASE:
+      return w.base;
+    case MPI_WIN_SIZE:
+      return &w.bytes;
+    case MPI_WIN_DISP_UNIT:
+      return &w.unit;
+    case MPI_WIN_CREATE_FLAVOR:
+      return &w.flavor;
+    case MPI_WIN_MODEL:
+      return &w.model;
+    default:
+      return nullptr;
+  }
+}
+
+void get_window_attribute(state& me, MPI_Win win, int key, void* value, int* flag) {
+  check_not_null(value, "attribute_val");
+  check_not_null(flag, "flag");
+  window_object& w = checked_window(win);
+  *flag = 1;
+  if (key >= MPI_WIN_BASE && key <= MPI_WIN_MODEL) {
+    *static_cast<void**>(value) = find_predefined_value(w, key);
+    return;
+  }
+  (void)checked_keyval(me, key, keyval::kind::window);
+  const auto at = find_value(w.attributes, key);
+  *flag = at != w.attributes.end();
+  if (*flag != 0) *static_cast<void**>(value) = at->second;
+}
+
 void free_keyval(state& me, int* key, keyval::kind of) {
   check_not_null(key, "keyval");
   keyval& k = checked_keyval(me, *key, of);
+  if (me.births != nullptr) me.births->key_ended(*key);
   if (!std::exchange(k.freed, true)) release(me, *key);
   *key = MPI_KEYVAL_INVALID;
 }
@@ -222,6 +268,10 @@ void delete_attributes(state& me, MPI_Datatype type) {
   if (at == me.attributes.of_datatypes.end()) return;
   delete_all(me, at->second, type);
   me.attributes.of_datatypes.erase(type);
+}
+
+void delete_attributes(state& me, MPI_Win win, window_object& w) {
+  delete_all(me, w.attributes, win);
 }
 
 }  // namespace weft::mpi
@@ -363,4 +413,56 @@ WEFT_MPI_FUNCTION(int, MPI_Type_delete_attr, (MPI_Datatype datatype, int type_ke
           delete_value(me, list->second, type_keyval, datatype);
       },
       datatype, type_keyval);
+}
+
+// --- Of windows ------------------------------------------------------------------------------------
+
+WEFT_MPI_FUNCTION(int, MPI_Win_create_keyval,
+                  (MPI_Win_copy_attr_function * win_copy_attr_fn,
+                   MPI_Win_delete_attr_function* win_delete_attr_fn, int* win_keyval,
+                   void* extra_state)) {
+  return in_call("MPI_Win_create_keyval", MPI_COMM_SELF, [&](state& me) {
+    check_not_null(win_keyval, "win_keyval");
+    keyval k;
+    k.of = keyval::kind::window;
+    k.copy_window = win_copy_attr_fn;
+    k.delete_window = win_delete_attr_fn;
+    k.extra = extra_state;
+    *win_keyval = add_keyval(me, k);
+  });
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Win_free_keyval, (int* win_keyval)) {
+  return in_call("MPI_Win_free_keyval", MPI_COMM_SELF,
+                 [&](state& me) { free_keyval(me, win_keyval, keyval::kind::window); });
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Win_set_attr, (MPI_Win win, int win_keyval, void* attribute_val)) {
+  return in_call(
+      "MPI_Win_set_attr", win,
+      [&](state& me) {
+        window_object& w = checked_window(win);
+        (void)checked_keyval(me, win_keyval, keyval::kind::window);
+        set_value(me, w.attributes, win_keyval, attribute_val, win);
+      },
+      win, win_keyval, static_cast<const void*>(attribute_val));
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Win_get_attr,
+                  (MPI_Win win, int win_keyval, void* attribute_val, int* flag)) {
+  return in_call(
+      "MPI_Win_get_attr", win,
+      [&](state& me) { get_window_attribute(me, win, win_keyval, attribute_val, flag); }, win,
+      win_keyval);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Win_delete_attr, (MPI_Win win, int win_keyval)) {
+  return in_call(
+      "MPI_Win_delete_attr", win,
+      [&](state& me) {
+        window_object& w = checked_window(win);
+        (void)checked_keyval(me, win_keyval, keyval::kind::window);
+        delete_value(me, w.attributes, win_keyval, win);
+      },
+      win, win_keyval);
 }

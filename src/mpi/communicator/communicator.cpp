@@ -46,6 +46,7 @@ std::shared_ptr<communicator_object> with_own_context(state& me, const communica
   const std::shared_ptr<communicator_object> made(
       &me.communicators.make(*split(*c.shared, c.own, 0, 0, call)),
       [&me](communicator_object* gone) { me.communicators.free(*gone); });
+  if (me.births != nullptr) me.births->ended(object_kind::communicator, made.get());
   made->name = c.name;
   made->peers_first = c.peers_first;
   made->peers_count = c.peers_count;
@@ -92,6 +93,7 @@ void end_communicator(state& me, MPI_Comm& comm) {
   if (is_predefined(comm)) fail(MPI_ERR_COMM, "{} cannot be freed", text_of(comm));
   delete_attributes(me, comm, c);
   me.own_buffers.erase(c.shared->context);
+  if (me.births != nullptr) me.births->ended(object_kind::communicator, &c);
   c.kind = object_kind::retired;
   me.retired.push_back(&c);
   free_retired(me);
@@ -164,12 +166,16 @@ void start_duplicate(state& me, MPI_Comm comm, info_entries hints, Handle* newco
   model->hints = std::move(hints);
   set_error_handler(me, *model, parent.handler);
   copy_attributes(me, comm, parent, *model);
+  const diagnosis::call_list place =
+      me.births != nullptr ? diagnosis::calls_here() : diagnosis::call_list();
   *request = add_request(
       me, comm,
       start_collective(parent.ranks.shared_state(), parent.own,
-                       [&me, model, newcomm, call] {
+                       [&me, model, newcomm, call, place] {
                          communicator_object& made =
                              add_copy(me, *split(*model->shared, model->own, 0, 0, call), *model);
+                         if (me.births != nullptr)
+                           me.births->born(object_kind::communicator, &made, place);
                          made.attributes = std::move(model->attributes);
                          made.hints = std::move(model->hints);
                          set_error_handler(me, *model, MPI_ERRORS_ARE_FATAL);

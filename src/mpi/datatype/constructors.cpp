@@ -255,6 +255,7 @@ WEFT_MPI_FUNCTION(int, MPI_Type_free, (MPI_Datatype * datatype)) {
           fail(MPI_ERR_TYPE, "{} lasts as long as the library, and cannot be freed", t.name);
         delete_attributes(me, *datatype);
         *datatype = MPI_DATATYPE_NULL;
+        if (me.births != nullptr) me.births->ended(object_kind::datatype, &t);
         release(me, t);
       },
       datatype);

@@ -1,5 +1,7 @@
 // The data of a call, given by buffer, count and datatype: bytes in a row, or a layout.
 #pragma once
+#include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "mpi/object/state.hpp"
@@ -23,6 +25,23 @@ template <class Use>
       type.where.placed(buffer, {static_cast<std::size_t>(count), type.extent});
   if (where.contiguous()) return use(detail::byte_view(where.flat()));
   return use(where);
+}
+
+// Calls visit(address, bytes) for each block of a layout, in the order of its bytes.
+template <class Visit>
+void each_block(const detail::segments& s, const Visit& visit) {
+  if (s.size() == 0) return;
+  if (s.contiguous()) return visit(s.flat().data(), s.size());
+  for (std::size_t pass = 0; pass < s.all().count; ++pass)
+    for (const detail::block_run& run : s.runs())
+      for (std::size_t m = 0; m < run.middle.count; ++m)
+        for (std::size_t i = 0; i < run.inner.count; ++i)
+          if (run.block != 0)
+            visit(reinterpret_cast<std::byte*>(s.base() + static_cast<std::uintptr_t>(run.offset) +
+                                               pass * static_cast<std::uintptr_t>(s.all().stride) +
+                                               m * static_cast<std::uintptr_t>(run.middle.stride) +
+                                               i * static_cast<std::uintptr_t>(run.inner.stride)),
+                  run.block);
 }
 
 // Called before anything is started with the buffer.

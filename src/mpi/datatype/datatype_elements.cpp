@@ -43,6 +43,19 @@ std::vector<part> parts_of(const datatype_object& type) {
   return parts;
 }
 
+const datatype_object* find_only_basic(const datatype_object& type) {
+  if (type.size == 0) return nullptr;
+  if (type.made == nullptr) return &type;
+  const datatype_object* found = nullptr;
+  for (const part& p : parts_of(type)) {
+    if (p.count == 0 || p.type->size == 0) continue;
+    const datatype_object* const one = find_only_basic(*p.type);
+    if (one == nullptr || (found != nullptr && found != one)) return nullptr;
+    found = one;
+  }
+  return found;
+}
+
 MPI_Count basic_elements_in(const datatype_object& type, std::uint64_t bytes) {
   if (bytes == 0) return 0;
   if (type.size == 0) return MPI_UNDEFINED;

@@ -20,4 +20,7 @@ struct part {
 };
 [[nodiscard]] std::vector<part> parts_of(const datatype_object& type);
 
+// The predefined datatype of which all of its data are; null: there are several, or no data.
+[[nodiscard]] const datatype_object* find_only_basic(const datatype_object& type);
+
 }  // namespace weft::mpi

@@ -1,6 +1,8 @@
 // MPI_Pack_external and MPI_Unpack_external: "external32", the representation that all machines share
 // (MPI 4.1 section 14.5.2). Data are packed in the order of the datatype first, and their basic
 // elements, whose sequence the datatype knows, are converted one by one.
+#include "mpi/datatype/external.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -174,6 +176,19 @@ void tell_size(const char* name, MPI_Count count, MPI_Datatype datatype, Size* s
 }
 
 }  // namespace
+
+std::size_t external32_size(const datatype_object& type) {
+  return external_size(type);
+}
+void to_external32(std::byte* there, const std::byte* here, const datatype_object& type,
+                   std::size_t elements) {
+  conversion{const_cast<std::byte*>(here), there, true}.elements(type, elements);
+}
+void from_external32(std::byte* here, const std::byte* there, const datatype_object& type,
+                     std::size_t elements) {
+  conversion{here, const_cast<std::byte*>(there), false}.elements(type, elements);
+}
+
 }  // namespace weft::mpi
 
 using namespace weft::mpi;

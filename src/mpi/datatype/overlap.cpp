@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <string_view>
 #include <vector>
 
 #include "base/format.hpp"
 #include "diagnosis/checks.hpp"
+#include "rank/request_watch.hpp"
 
 namespace weft::mpi {
 
@@ -38,7 +40,7 @@ void note_overlap(state& me, const char* call, const parts& given, const parts& 
     const auto behind = std::ranges::lower_bound(from, into.end, std::less<>(), &stretch::begin);
     if (behind == from.begin() || std::prev(behind)->end <= into.begin) continue;
     me.rank.of->checks->add(
-        {finding::kind::error,
+        {diagnosis::finding::kind::error,
          formatted(
              "rank {} called {} with {} bytes to receive into, at {}, that are in part what it "
              "sends: give what is received memory of its own, or pass MPI_IN_PLACE",
@@ -46,6 +48,17 @@ void note_overlap(state& me, const char* call, const parts& given, const parts& 
          {}});
     return;
   }
+}
+
+void note_use(state& me, const char* call, const segments& memory, bool writes) {
+  // A persistent collective uses it when it is started.
+  const bool is_only_made = std::string_view(call).ends_with("_init");
+  if (me.rank.watch != nullptr && !is_only_made)
+    me.rank.watch->used(*me.rank.of->checks, me.rank.number, call, memory, writes);
+}
+
+void note_use(state& me, const char* call, const parts& all, bool writes) {
+  for (int r = all.first; r < all.first + all.count; ++r) note_use(me, call, all.at(r), writes);
 }
 
 }  // namespace weft::mpi

@@ -1,5 +1,5 @@
-// In a checked job: finds memory that a call both sends from and receives into. Only bytes in a row are compared:
-// layouts may interleave without overlap.
+// In a checked job: finds memory that a call may not use. Of what a call both sends from and receives into only bytes in
+// a row are compared: layouts may interleave without overlap.
 #pragma once
 #include "collective/exchange.hpp"
 #include "mpi/object/state.hpp"
@@ -9,6 +9,11 @@ namespace weft::mpi {
 // Adds a finding when the two overlap.
 void note_overlap(state& me, const char* call, const detail::parts& given,
                   const detail::parts& taken);
+
+// Adds a finding when memory that a call without a request reads or writes is that of an active request, or when what it
+// writes overlaps itself (rank/request_watch.hpp).
+void note_use(state& me, const char* call, const detail::segments& memory, bool writes);
+void note_use(state& me, const char* call, const detail::parts& all, bool writes);
 
 // The part of a buffer with a contiguous datatype.
 [[nodiscard]] inline detail::parts one_part(const void* buffer, MPI_Count count,

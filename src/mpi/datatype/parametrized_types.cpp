@@ -61,6 +61,7 @@ MPI_Datatype find_or_make(state& me, int combiner, int precision, int range, MPI
     if (combiner != MPI_COMBINER_F90_INTEGER) how.integer(precision);
     made.made = how.integer(range).result();
     known = &made;
+    if (me.births != nullptr) me.births->ended(object_kind::datatype, &made);  // Not to be freed.
   }
   return handle_of(*known);
 }

@@ -14,9 +14,10 @@
 #include "job/region.hpp"
 #include "mpi/object/profiling.hpp"
 #include "mpi/object/state.hpp"
+#include "mpi/point_to_point/held_send.hpp"
 #include "mpi/point_to_point/transfer.hpp"
 #include "mpi/point_to_point/type_ledger.hpp"
-#include "program/late_rank.hpp"
+#include "process/life/late_rank.hpp"
 #include "trace/trace.hpp"
 #include "weft/run.hpp"
 
@@ -59,7 +60,8 @@ void initialize(state& me, int required, int* provided) {
   me.world->name = "MPI_COMM_WORLD";
   me.self.emplace(all.self());
   me.self->name = "MPI_COMM_SELF";
-  me.thread_level = required;
+  // A worker that threads of ranks attach to stays on its thread.
+  me.thread_level = me.rank.home->moves() ? std::min<int>(required, MPI_THREAD_FUNNELED) : required;
   me.initialized = true;
   has_been_initialized.store(true, std::memory_order_relaxed);
   me.open.store(true, std::memory_order_relaxed);
@@ -108,17 +110,19 @@ WEFT_MPI_FUNCTION(int, MPI_Finalize, (void)) {
   const int code = in_call("MPI_Finalize", MPI_COMM_SELF, [](state& me) {
     delete_attributes(me, MPI_COMM_SELF, *me.self);
     finish_requests(me);
+    if (me.births != nullptr) me.births->tell_left_over(*me.rank.of->checks, me.rank.number);
     free_taken_messages(me);
     finish_buffered(me);
     // Set before the meeting, which fails when a process has died: MPI ends in this rank all the same.
     me.finalized = true;
     has_been_finalized.store(true, std::memory_order_relaxed);
     weft::detail::meet(*me.world->shared, me.world->own, "MPI_Finalize");
+    tell_unsafe_sends(me);
     if (keeps_ledger(me)) compare_types(me);
   });
   // Closed behind in_call(), which still needs the rank's state to call an error handler.
   if (state* const me = find_state(); me != nullptr && me->finalized) me->close();
-  weft::detail::end_late_rank();
+  weft::process::end_late_rank();
   return code;
 }
 
@@ -134,7 +138,7 @@ WEFT_MPI_FUNCTION(int, MPI_Abort, (MPI_Comm comm, int errorcode)) {
       weft::formatted("MPI_Abort({}, {}) ends the job", text_of(comm), errorcode);
   if (!called_by_own_thread()) end_foreign_thread(text, status);
   me->close();
-  weft::detail::leave_late_rank(std::make_exception_ptr(weft::rank_failure(text, status)));
+  weft::process::leave_late_rank(std::make_exception_ptr(weft::rank_failure(text, status)));
   throw weft::rank_failure(text, status);
 }
 

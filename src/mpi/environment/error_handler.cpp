@@ -9,10 +9,6 @@
 namespace weft::mpi {
 namespace {
 
-bool is_standard_handler(MPI_Errhandler h) noexcept {
-  return h == MPI_ERRORS_ARE_FATAL || h == MPI_ERRORS_ABORT || h == MPI_ERRORS_RETURN;
-}
-
 void check_handler(MPI_Errhandler h) {
   if (is_standard_handler(h) || find_object<error_handler_object>(h) != nullptr) return;
   if (h == MPI_ERRHANDLER_NULL)
@@ -20,14 +16,13 @@ void check_handler(MPI_Errhandler h) {
   fail(MPI_ERR_ERRHANDLER, "{} is no error handler, or has been freed", text_of(h));
 }
 
-// hold() and release() count references to a handler of the program; the standard's handlers have no count.
-void hold(MPI_Errhandler h) {
-  if (auto* const object = find_object<error_handler_object>(h); object != nullptr)
-    ++object->holders;
-}
-void release(state& me, MPI_Errhandler h) {
-  auto* const object = find_object<error_handler_object>(h);
-  if (object != nullptr && --object->holders == 0) me.error_handlers.free(*object);
+// `of`: the function that a handler of the right objects has; `maker`: what makes one.
+template <class Function>
+void check_handler_of(MPI_Errhandler h, Function* error_handler_object::*of, const char* maker) {
+  check_handler(h);
+  const auto* const object = find_object<error_handler_object>(h);
+  if (object == nullptr || object->*of != nullptr) return;
+  fail(MPI_ERR_ERRHANDLER, "{} is one of other objects: make it with {}", text_of(h), maker);
 }
 
 // Throws when the program has not added this code, or when a class is wanted and it is none.
@@ -79,13 +74,53 @@ int in_any_call(const char* name, const Body& body) {
 
 }  // namespace
 
+bool is_standard_handler(MPI_Errhandler h) noexcept {
+  return h == MPI_ERRORS_ARE_FATAL || h == MPI_ERRORS_ABORT || h == MPI_ERRORS_RETURN;
+}
+
+void check_handler_of_communicators(MPI_Errhandler h) {
+  check_handler_of(h, &error_handler_object::of_communicators, "MPI_Comm_create_errhandler");
+}
+void check_handler_of_windows(MPI_Errhandler h) {
+  check_handler_of(h, &error_handler_object::of_windows, "MPI_Win_create_errhandler");
+}
+void check_handler_of_files(MPI_Errhandler h) {
+  check_handler_of(h, &error_handler_object::of_files, "MPI_File_create_errhandler");
+}
+
+void hold(MPI_Errhandler h) {
+  if (auto* const object = find_object<error_handler_object>(h); object != nullptr)
+    ++object->holders;
+}
+void release(state& me, MPI_Errhandler h) {
+  auto* const object = find_object<error_handler_object>(h);
+  if (object != nullptr && --object->holders == 0) me.error_handlers.free(*object);
+}
+
+int call_error_handler(MPI_Errhandler handler, MPI_File file, int code) {
+  int passed = code;
+  if (const auto* const h = find_object<error_handler_object>(handler);
+      h != nullptr && h->of_files != nullptr)
+    h->of_files(&file, &passed);
+  return passed;
+}
+
 int call_error_handler(state& me, communicator_object& c, int code) {
   MPI_Comm handle = &c == &*me.world  ? MPI_COMM_WORLD
                     : &c == &*me.self ? MPI_COMM_SELF
                                       : handle_of(c);
   int passed = code;
-  if (const auto* const h = find_object<error_handler_object>(c.handler); h != nullptr)
-    h->function(&handle, &passed);
+  if (const auto* const h = find_object<error_handler_object>(c.handler);
+      h != nullptr && h->of_communicators != nullptr)
+    h->of_communicators(&handle, &passed);
+  return code;
+}
+
+int call_error_handler(window_object& w, int code) {
+  MPI_Win handle = handle_of(w);
+  int passed = code;
+  if (const auto* const h = find_object<error_handler_object>(w.handler); h != nullptr)
+    h->of_windows(&handle, &passed);
   return code;
 }
 
@@ -93,6 +128,12 @@ void set_error_handler(state& me, communicator_object& c, MPI_Errhandler handler
   hold(handler);
   release(me, c.handler);
   c.handler = handler;
+}
+
+void set_error_handler(state& me, window_object& w, MPI_Errhandler handler) {
+  hold(handler);
+  release(me, w.handler);
+  w.handler = handler;
 }
 
 int last_used_code(state& me) {
@@ -109,7 +150,7 @@ WEFT_MPI_FUNCTION(int, MPI_Comm_create_errhandler,
     check_not_null(errhandler, "errhandler");
     check_not_null(reinterpret_cast<const void*>(comm_errhandler_fn), "comm_errhandler_fn");
     error_handler_object& made = me.error_handlers.make();
-    made.function = comm_errhandler_fn;
+    made.of_communicators = comm_errhandler_fn;
     *errhandler = handle_of(made);
   });
 }
@@ -119,7 +160,7 @@ WEFT_MPI_FUNCTION(int, MPI_Comm_set_errhandler, (MPI_Comm comm, MPI_Errhandler e
       "MPI_Comm_set_errhandler", comm,
       [&](state& me) {
         communicator_object& c = checked_communicator(me, comm);
-        check_handler(errhandler);
+        check_handler_of_communicators(errhandler);
         set_error_handler(me, c, errhandler);
       },
       comm, errhandler);
@@ -150,12 +191,62 @@ WEFT_MPI_FUNCTION(int, MPI_Comm_call_errhandler, (MPI_Comm comm, int errorcode))
       comm, errorcode);
 }
 
+WEFT_MPI_FUNCTION(int, MPI_Win_create_errhandler,
+                  (MPI_Win_errhandler_function * win_errhandler_fn, MPI_Errhandler* errhandler)) {
+  return in_call("MPI_Win_create_errhandler", MPI_COMM_SELF, [&](state& me) {
+    check_not_null(errhandler, "errhandler");
+    check_not_null(reinterpret_cast<const void*>(win_errhandler_fn), "win_errhandler_fn");
+    error_handler_object& made = me.error_handlers.make();
+    made.of_windows = win_errhandler_fn;
+    *errhandler = handle_of(made);
+  });
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Win_set_errhandler, (MPI_Win win, MPI_Errhandler errhandler)) {
+  return in_call(
+      "MPI_Win_set_errhandler", win,
+      [&](state& me) {
+        window_object& w = checked_window(win);
+        check_handler_of_windows(errhandler);
+        set_error_handler(me, w, errhandler);
+      },
+      win, errhandler);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Win_get_errhandler, (MPI_Win win, MPI_Errhandler* errhandler)) {
+  return in_call(
+      "MPI_Win_get_errhandler", win,
+      [&](state&) {
+        check_not_null(errhandler, "errhandler");
+        const window_object& w = checked_window(win);
+        hold(w.handler);  // The program frees what it gets.
+        *errhandler = w.handler;
+      },
+      win);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Win_call_errhandler, (MPI_Win win, int errorcode)) {
+  return in_call(
+      "MPI_Win_call_errhandler", win,
+      [&](state& me) {
+        window_object& w = checked_window(win);
+        if (w.handler == MPI_ERRORS_RETURN) return;
+        if (is_predefined(w.handler))
+          throw failure(errorcode, "the program says: " + text_of_code(&me, errorcode));
+        (void)call_error_handler(w, errorcode);
+      },
+      win, errorcode);
+}
+
 WEFT_MPI_FUNCTION(int, MPI_Errhandler_free, (MPI_Errhandler * errhandler)) {
   return in_call(
       "MPI_Errhandler_free", MPI_COMM_SELF,
       [&](state& me) {
         check_not_null(errhandler, "errhandler");
         check_handler(*errhandler);
+        if (me.births != nullptr)
+          me.births->ended(object_kind::error_handler,
+                           find_object<error_handler_object>(*errhandler));
         release(me, *errhandler);
         *errhandler = MPI_ERRHANDLER_NULL;
       },

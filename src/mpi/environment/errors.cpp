@@ -3,9 +3,10 @@
 #include <cstdarg>
 #include <exception>
 
+#include "job/rank_body.hpp"
 #include "mpi/object/error_handler.hpp"
 #include "mpi/object/state.hpp"
-#include "program/late_rank.hpp"
+#include "process/life/late_rank.hpp"
 
 namespace weft::mpi {
 namespace {
@@ -187,6 +188,11 @@ std::string text_of(MPI_Info info) {
   if (info == MPI_INFO_ENV) return "MPI_INFO_ENV";
   return text_of_handle(info, "info");
 }
+std::string text_of(MPI_File file) {
+  if (file == MPI_FILE_NULL) return "MPI_FILE_NULL";
+  const auto* const f = find_object<file_object>(file);
+  return f != nullptr ? "file \"" + printable(f->name) + '"' : text_of_handle(file, "file");
+}
 std::string text_of(MPI_Errhandler handler) {
   if (handler == MPI_ERRHANDLER_NULL) return "MPI_ERRHANDLER_NULL";
   if (handler == MPI_ERRORS_ARE_FATAL) return "MPI_ERRORS_ARE_FATAL";
@@ -197,6 +203,12 @@ std::string text_of(MPI_Errhandler handler) {
 std::string text_of(MPI_Request request) {
   if (request == MPI_REQUEST_NULL) return "MPI_REQUEST_NULL";
   return text_of_handle(request, "request");
+}
+std::string text_of(MPI_Win win) {
+  if (win == MPI_WIN_NULL) return "MPI_WIN_NULL";
+  const auto* const w = find_object<window_object>(win);
+  if (w != nullptr && !w->name.empty()) return "window " + printable(w->name);
+  return text_of_handle(win, "window");
 }
 std::string text_of(MPI_Message message) {
   if (message == MPI_MESSAGE_NULL) return "MPI_MESSAGE_NULL";
@@ -230,7 +242,11 @@ int class_of(int code) noexcept {
   const std::string text = formatted("{}: {} ({})", call, why.what(), name_of_class(why.code()));
   if (!called_by_own_thread()) end_foreign_thread(text);
   // Further calls of the rank fail, should the program catch the exception (`catch (...)`) and go on.
-  if (me != nullptr) me->close();
+  if (me != nullptr) {
+    me->close();
+    // Now: what unwinds on the way to the rank's outermost frame, through calls that called the program, may hang or fail.
+    detail::tell_failure_of(me->rank, text);
+  }
   throw rank_failure(text, 1);
 }
 
@@ -263,27 +279,69 @@ failure current_failure() {
 
 namespace {
 
+int end_of_call(MPI_Win where, const std::string& call) {
+  const failure why = current_failure();
+  state* const me = find_state();
+  if (me == nullptr || !me->is_open()) end_job(me, why, call);
+  me->last_failure = {why.code(), why.what()};
+  window_object& w = *find_object<window_object>(where);
+  if (w.handler == MPI_ERRORS_RETURN) return why.code();
+  if (is_predefined(w.handler)) end_job(me, why, call);
+  return call_error_handler(w, why.code());
+}
+
+// What the handler of the file says: that of MPI_FILE_NULL when it is no file.
+int end_of_file_call(state& me, const failure& why, MPI_File file, const std::string& call) {
+  const auto* const f = find_object<file_object>(file);
+  const MPI_Errhandler handler = f != nullptr ? f->handler : me.handler_of_no_file;
+  if (handler == MPI_ERRORS_RETURN) return why.code();
+  if (is_predefined(handler)) end_job(&me, why, call);
+  return call_error_handler(handler, f != nullptr ? file : MPI_FILE_NULL, why.code());
+}
+
 int end_of_call(MPI_Comm where, const std::string& call) {
   const failure why = current_failure();
   state* const me = find_state();
   if (me == nullptr || !me->is_open()) end_job(me, why, call);
   me->last_failure = {why.code(), why.what()};
+  if (why.file() != MPI_FILE_NULL) return end_of_file_call(*me, why, why.file(), call);
   communicator_object& c = concerned(*me, why.where() != MPI_COMM_NULL ? why.where() : where);
   if (c.handler == MPI_ERRORS_RETURN) return why.code();
   if (is_predefined(c.handler)) end_job(me, why, call);
   return call_error_handler(*me, c, why.code());
 }
+int end_of_call(MPI_File where, const std::string& call) {
+  const failure why = current_failure();
+  state* const me = find_state();
+  if (me == nullptr || !me->is_open()) end_job(me, why, call);
+  me->last_failure = {why.code(), why.what()};
+  return end_of_file_call(*me, why, where, call);
+}
+
+template <class Handle>
+int end_anywhere(Handle where, const std::string& call) {
+  if (!process::is_late_rank()) return end_of_call(where, call);
+  try {
+    return end_of_call(where, call);
+  } catch (...) {
+    process::leave_late_rank(std::current_exception());
+    throw;
+  }
+}
 
 }  // namespace
 
 int end_in_error(MPI_Comm where, const std::string& call) {
-  if (!detail::is_late_rank()) return end_of_call(where, call);
-  try {
-    return end_of_call(where, call);
-  } catch (...) {
-    detail::leave_late_rank(std::current_exception());
-    throw;
-  }
+  return end_anywhere(where, call);
+}
+
+int end_in_error(MPI_Win where, const std::string& call) {
+  if (find_object<window_object>(where) == nullptr) return end_in_error(MPI_COMM_SELF, call);
+  return end_anywhere(where, call);
+}
+
+int end_in_error(MPI_File where, const std::string& call) {
+  return end_anywhere(where, call);
 }
 
 }  // namespace weft::mpi

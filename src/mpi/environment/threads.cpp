@@ -1,8 +1,8 @@
 // The rare ways into an MPI call, behind the test of in_call(): on the own thread of a worker that has a hand-off lock; on a
 // thread that a rank has made, which attaches for the call; and where nobody may call.
 #include "mpi/object/state.hpp"
-#include "program/foreign_thread.hpp"
-#include "program/late_rank.hpp"
+#include "process/life/foreign_thread.hpp"
+#include "process/life/late_rank.hpp"
 
 namespace weft::mpi {
 
@@ -18,7 +18,7 @@ void entrance::enter_unusual() {
     if (s != nullptr && s->is_open()) me_ = s;
     return;
   }
-  if (origin_of_this_thread().identity == nullptr && !detail::adopt_thread_of_late_rank()) return;
+  if (origin_of_this_thread().identity == nullptr && !process::adopt_thread_of_late_rank()) return;
   const thread_origin& origin = origin_of_this_thread();
   if (origin.identity == nullptr || !origin.way_in->enter()) return;
   auto* const s = static_cast<state*>(
@@ -34,15 +34,15 @@ void entrance::leave() noexcept {
 }
 
 bool called_by_own_thread() noexcept {
-  return detail::called_by_own_thread();
+  return process::called_by_own_thread();
 }
 
 void end_foreign_thread(const std::string& why, int status) {
-  detail::end_foreign_thread("rank", why, status);
+  process::end_foreign_thread("rank", why, status);
 }
 
 void pass_on_stop() {
-  detail::pass_on_stop();
+  process::pass_on_stop();
 }
 
 }  // namespace weft::mpi

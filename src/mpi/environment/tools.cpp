@@ -1,6 +1,7 @@
 // The tools interface, MPI_T. weft has no control variables, performance variables, categories, events and sources of
 // events, which the standard allows: the functions that count them return 0, and those that take one return that it does
-// not exist. The functions of MPI_T return their errors and call no error handler.
+// not exist. A session of performance variables can be made, and has none. The functions of MPI_T return their errors and
+// call no error handler.
 #include "mpi/object/profiling.hpp"
 #include "mpi/object/state.hpp"
 
@@ -21,6 +22,19 @@ int none(int* number) {
   const int error = unless_started(MPI_SUCCESS);
   if (error == MPI_SUCCESS) *number = 0;
   return error;
+}
+
+bool has(MPI_T_pvar_session session) {
+  return weft::mpi::find_state()->tools_sessions.contains(weft::mpi::value_of(session));
+}
+
+// The answer of the functions that start, stop or reset variables of a session: all of them, which are none.
+int all_of_none(MPI_T_pvar_session session, MPI_T_pvar_handle handle) {
+  const int error = unless_started(MPI_SUCCESS);
+  if (error != MPI_SUCCESS) return error;
+  if (!has(session)) return MPI_T_ERR_INVALID_SESSION;
+  return handle == MPI_T_PVAR_ALL_HANDLES ? static_cast<int>(MPI_SUCCESS)
+                                          : static_cast<int>(MPI_T_ERR_INVALID_HANDLE);
 }
 
 }  // namespace
@@ -56,6 +70,34 @@ WEFT_MPI_FUNCTION(int, MPI_T_event_get_num, (int* num_events)) {
 }
 WEFT_MPI_FUNCTION(int, MPI_T_source_get_num, (int* num_sources)) {
   return none(num_sources);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_T_pvar_session_create, (MPI_T_pvar_session * session)) {
+  if (session == nullptr) return unless_started(MPI_T_ERR_INVALID);
+  const int error = unless_started(MPI_SUCCESS);
+  if (error != MPI_SUCCESS) return error;
+  state& me = *weft::mpi::find_state();
+  me.tools_sessions.insert(++me.last_tools_session);
+  *session = reinterpret_cast<MPI_T_pvar_session>(me.last_tools_session);
+  return MPI_SUCCESS;
+}
+WEFT_MPI_FUNCTION(int, MPI_T_pvar_session_free, (MPI_T_pvar_session * session)) {
+  if (session == nullptr) return unless_started(MPI_T_ERR_INVALID);
+  const int error = unless_started(MPI_SUCCESS);
+  if (error != MPI_SUCCESS) return error;
+  if (!has(*session)) return MPI_T_ERR_INVALID_SESSION;
+  weft::mpi::find_state()->tools_sessions.erase(weft::mpi::value_of(*session));
+  *session = MPI_T_PVAR_SESSION_NULL;
+  return MPI_SUCCESS;
+}
+WEFT_MPI_FUNCTION(int, MPI_T_pvar_start, (MPI_T_pvar_session session, MPI_T_pvar_handle handle)) {
+  return all_of_none(session, handle);
+}
+WEFT_MPI_FUNCTION(int, MPI_T_pvar_stop, (MPI_T_pvar_session session, MPI_T_pvar_handle handle)) {
+  return all_of_none(session, handle);
+}
+WEFT_MPI_FUNCTION(int, MPI_T_pvar_reset, (MPI_T_pvar_session session, MPI_T_pvar_handle handle)) {
+  return all_of_none(session, handle);
 }
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"

@@ -26,10 +26,12 @@ ARRAYS = {"coords", "dims", "ranks2", "neighbors", "sources", "sourceweights", "
 LENGTHS = {"MPI_Waitsome": "*incount", "MPI_Testsome": "*incount", "MPI_Type_get_contents": "*max_datatypes"}
 # Functions whose stubs are in special.c. Their interfaces for the module are still made of C's declarations.
 SPECIAL = {"MPI_Init", "MPI_Init_thread", "MPI_Pcontrol", "MPI_Wtime", "MPI_Wtick", "MPI_Aint_add", "MPI_Aint_diff",
-           "MPI_Op_create", "MPI_Comm_create_errhandler", "MPI_Comm_create_keyval", "MPI_Type_create_keyval",
+           "MPI_Op_create", "MPI_Comm_create_errhandler", "MPI_File_create_errhandler", "MPI_Register_datarep",
+           "MPI_Comm_create_keyval", "MPI_Type_create_keyval",
            "MPI_Comm_set_attr", "MPI_Comm_get_attr", "MPI_Type_set_attr", "MPI_Type_get_attr", "MPI_Waitany",
            "MPI_Testany", "MPI_Waitsome", "MPI_Testsome", "MPI_Request_get_status_any",
            "MPI_Request_get_status_some", "MPI_Grequest_start", "MPI_Buffer_detach", "MPI_Comm_detach_buffer",
+           "MPI_Win_create_errhandler", "MPI_Win_create_keyval", "MPI_Win_set_attr", "MPI_Win_get_attr",
            "MPI_Info_get",
            "MPI_Info_get_string", "MPI_Info_create_env", "MPI_Errhandler_create", "MPI_Comm_idup",
            "MPI_Comm_idup_with_info", "MPI_Keyval_create", "MPI_Attr_put", "MPI_Attr_get", "MPI_Comm_delete_attr_fn"}
@@ -43,7 +45,8 @@ ABSENT = re.compile(r"_(c2f|f2c|c2f08|f082c|fromint|toint)$|^MPI_.*_c$|^MPI_Abi_
 OFFSETS = {"MPI_DISPLACEMENT_CURRENT"}  # Constants of kind MPI_OFFSET_KIND.
 # Lengths of strings: one less than in C, which counts the zero byte at the end.
 STRING_SIZES = re.compile(r"^MPI_MAX_")
-FUNCTIONS = {"MPI_Wtime": "double precision", "MPI_Wtick": "double precision",
+# A double precision is longer than C's double where -fdefault-real-8 makes reals as long.
+FUNCTIONS = {"MPI_Wtime": "real(kind=8)", "MPI_Wtick": "real(kind=8)",
              "MPI_Aint_add": "integer(kind=MPI_ADDRESS_KIND)", "MPI_Aint_diff": "integer(kind=MPI_ADDRESS_KIND)"}
 PLACES = ("MPI_BOTTOM", "MPI_IN_PLACE", "MPI_STATUS_IGNORE", "MPI_STATUSES_IGNORE", "MPI_UNWEIGHTED", "MPI_WEIGHTS_EMPTY",
           "MPI_ERRCODES_IGNORE", "MPI_BUFFER_AUTOMATIC", "MPI_ARGV_NULL", "MPI_ARGVS_NULL")
@@ -185,7 +188,7 @@ def stub(name, parameters):
             raise Unknown(f"{p.base} {n}")
     signature = ", ".join(taken + ["MPI_Fint* ierror"] + hidden)
     fortran = name.lower() + "_"
-    body = [*before, f"*ierror = {name}({', '.join(given)});", *after]
+    body = [*before, "WEFT_STUB_OF_CALL;", f"*ierror = {name}({', '.join(given)});", *after]
     return (f"void p{fortran}({signature}) {{\n" + "".join(f"  {line}\n" for line in body) + "}\n"
             f"WEFT_FORTRAN_NAME({fortran}, ({signature}));\n"
             + (address_names(fortran, signature) if gives_address(parameters) else ""))
@@ -295,8 +298,11 @@ def constants(header):
 
 
 def mpif(values):
-    """mpif.h, in lines that are right in free form and in fixed form: no continuation, nothing beyond column 72."""
+    """mpif.h, in lines that are right in free form and in fixed form: no continuation, nothing beyond column 72. It does
+    not compile where default integers have 8 bytes, since no function would set more than 4 of them."""
     lines = ["! Constants of MPI. Written by generate.py from mpi.h.",
+             "      integer(kind=4) WEFT_MPI_NEEDS_4_BYTE_INTEGERS",
+             "      parameter (WEFT_MPI_NEEDS_4_BYTE_INTEGERS=1/(32/bit_size(1)))",
              "      logical MPI_SUBARRAYS_SUPPORTED", "      parameter (MPI_SUBARRAYS_SUPPORTED=.false.)",
              "      logical MPI_ASYNC_PROTECTS_NONBLOCKING", "      parameter (MPI_ASYNC_PROTECTS_NONBLOCKING=.false.)"]
     for name, value in values.items():

@@ -68,15 +68,22 @@ long weft_fortran_neighbours(MPI_Comm comm, int incoming) {
 
 /* --- Start, clocks, addresses ------------------------------------------------------------------- */
 
-void pmpi_init_(MPI_Fint* ierror) { *ierror = MPI_Init(NULL, NULL); }
+void pmpi_init_(MPI_Fint* ierror) {
+  WEFT_STUB_OF_CALL;
+  *ierror = MPI_Init(NULL, NULL);
+}
 WEFT_FORTRAN_NAME(mpi_init_, (MPI_Fint*));
 
 void pmpi_init_thread_(const MPI_Fint* required, MPI_Fint* provided, MPI_Fint* ierror) {
+  WEFT_STUB_OF_CALL;
   *ierror = MPI_Init_thread(NULL, NULL, *required, provided);
 }
 WEFT_FORTRAN_NAME(mpi_init_thread_, (const MPI_Fint*, MPI_Fint*, MPI_Fint*));
 
-void pmpi_pcontrol_(const MPI_Fint* level) { MPI_Pcontrol(*level); }
+void pmpi_pcontrol_(const MPI_Fint* level) {
+  WEFT_STUB_OF_CALL;
+  MPI_Pcontrol(*level);
+}
 WEFT_FORTRAN_NAME(mpi_pcontrol_, (const MPI_Fint*));
 
 #define WEFT_FORTRAN_FUNCTION(result, name, parameters) \
@@ -95,6 +102,7 @@ WEFT_FORTRAN_FUNCTION(MPI_Aint, mpi_aint_diff_, (const MPI_Aint*, const MPI_Aint
 /* Detaching returns the size alone: Fortran has no variable that could take the buffer's address. */
 #ifdef WEFT_HAS_MPI_Buffer_detach
 void pmpi_buffer_detach_(void* buffer, MPI_Fint* size, MPI_Fint* ierror) {
+  WEFT_STUB_OF_CALL;
   void* address = NULL;
   (void)buffer;
   *ierror = MPI_Buffer_detach(&address, size);
@@ -103,6 +111,7 @@ WEFT_FORTRAN_NAME(mpi_buffer_detach_, (void*, MPI_Fint*, MPI_Fint*));
 #endif
 #ifdef WEFT_HAS_MPI_Comm_detach_buffer
 void pmpi_comm_detach_buffer_(MPI_Fint* comm, void* buffer, MPI_Fint* size, MPI_Fint* ierror) {
+  WEFT_STUB_OF_CALL;
   void* address = NULL;
   (void)buffer;
   *ierror = MPI_Comm_detach_buffer(MPI_Comm_f2c(*comm), &address, size);
@@ -125,6 +134,7 @@ static void requests_out(MPI_Request* from, MPI_Fint* to, MPI_Fint count) {
 }
 
 void pmpi_waitany_(const MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Status* status, MPI_Fint* ierror) {
+  WEFT_STUB_OF_CALL;
   MPI_Request* const of_c = requests_in(requests, *count);
   *ierror = MPI_Waitany(*count, of_c, index, weft_fortran_status(status));
   if (*index != MPI_UNDEFINED) ++*index;
@@ -134,6 +144,7 @@ WEFT_FORTRAN_NAME(mpi_waitany_, (const MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Stat
 
 void pmpi_testany_(const MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint* flag, MPI_Status* status,
                    MPI_Fint* ierror) {
+  WEFT_STUB_OF_CALL;
   MPI_Request* const of_c = requests_in(requests, *count);
   *index = MPI_UNDEFINED;
   *ierror = MPI_Testany(*count, of_c, index, flag, weft_fortran_status(status));
@@ -148,6 +159,7 @@ static void from_one_on(const MPI_Fint* count, MPI_Fint* indices) {
 
 void pmpi_waitsome_(const MPI_Fint* in_count, MPI_Fint* requests, MPI_Fint* out_count, MPI_Fint* indices,
                     MPI_Status* statuses, MPI_Fint* ierror) {
+  WEFT_STUB_OF_CALL;
   MPI_Request* const of_c = requests_in(requests, *in_count);
   *ierror = MPI_Waitsome(*in_count, of_c, out_count, indices, weft_fortran_status(statuses));
   from_one_on(out_count, indices);
@@ -157,6 +169,7 @@ WEFT_FORTRAN_NAME(mpi_waitsome_, (const MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fin
 
 void pmpi_testsome_(const MPI_Fint* in_count, MPI_Fint* requests, MPI_Fint* out_count, MPI_Fint* indices,
                     MPI_Status* statuses, MPI_Fint* ierror) {
+  WEFT_STUB_OF_CALL;
   MPI_Request* const of_c = requests_in(requests, *in_count);
   *ierror = MPI_Testsome(*in_count, of_c, out_count, indices, weft_fortran_status(statuses));
   from_one_on(out_count, indices);
@@ -166,6 +179,7 @@ WEFT_FORTRAN_NAME(mpi_testsome_, (const MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fin
 
 void pmpi_request_get_status_any_(const MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint* flag,
                                   MPI_Status* status, MPI_Fint* ierror) {
+  WEFT_STUB_OF_CALL;
   MPI_Request* const of_c = requests_in(requests, *count);
   *index = MPI_UNDEFINED;
   *ierror = MPI_Request_get_status_any(*count, of_c, index, flag, weft_fortran_status(status));
@@ -177,6 +191,7 @@ WEFT_FORTRAN_NAME(mpi_request_get_status_any_,
 
 void pmpi_request_get_status_some_(const MPI_Fint* in_count, MPI_Fint* requests, MPI_Fint* out_count,
                                    MPI_Fint* indices, MPI_Status* statuses, MPI_Fint* ierror) {
+  WEFT_STUB_OF_CALL;
   MPI_Request* const of_c = requests_in(requests, *in_count);
   *ierror = MPI_Request_get_status_some(*in_count, of_c, out_count, indices, weft_fortran_status(statuses));
   from_one_on(out_count, indices);
@@ -216,6 +231,7 @@ static int on_cancel(void* of, int complete) {
 void pmpi_grequest_start_(void (*query)(MPI_Aint*, MPI_Status*, MPI_Fint*), void (*release)(MPI_Aint*, MPI_Fint*),
                           void (*cancel)(MPI_Aint*, MPI_Fint*, MPI_Fint*), MPI_Aint* state, MPI_Fint* request,
                           MPI_Fint* ierror) {
+  WEFT_STUB_OF_CALL;
   struct own_request* const own = weft_fortran_memory(1, sizeof *own);
   *own = (struct own_request){query, release, cancel, state};
   MPI_Request of_c = MPI_REQUEST_NULL;
@@ -235,11 +251,13 @@ static void idup(MPI_Fint comm, MPI_Info info, MPI_Fint* newcomm, MPI_Fint* requ
   *request = MPI_Request_c2f(of_c);
 }
 void pmpi_comm_idup_(const MPI_Fint* comm, MPI_Fint* newcomm, MPI_Fint* request, MPI_Fint* ierror) {
+  WEFT_STUB_OF_CALL;
   idup(*comm, MPI_INFO_NULL, newcomm, request, ierror);
 }
 WEFT_FORTRAN_NAME(mpi_comm_idup_, (const MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*));
 void pmpi_comm_idup_with_info_(const MPI_Fint* comm, const MPI_Fint* info, MPI_Fint* newcomm, MPI_Fint* request,
                                MPI_Fint* ierror) {
+  WEFT_STUB_OF_CALL;
   idup(*comm, MPI_Info_f2c(*info), newcomm, request, ierror);
 }
 WEFT_FORTRAN_NAME(mpi_comm_idup_with_info_, (const MPI_Fint*, const MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*));
@@ -270,6 +288,7 @@ static MPI_User_function* const operations_of_c[functions_max] = {ALL(NAME)};
 #undef NAME
 
 void pmpi_op_create_(fortran_operation* function, const MPI_Fint* commute, MPI_Fint* op, MPI_Fint* ierror) {
+  WEFT_STUB_OF_CALL;
   MPI_Op of_c = MPI_OP_NULL;
   int n = 0;
   while (n < functions_max && operations[n] != NULL && operations[n] != function) ++n;
@@ -300,6 +319,7 @@ static MPI_Comm_errhandler_function* const handlers_of_c[functions_max] = {ALL(N
 #undef NAME
 
 void pmpi_comm_create_errhandler_(fortran_handler* function, MPI_Fint* handler, MPI_Fint* ierror) {
+  WEFT_STUB_OF_CALL;
   MPI_Errhandler of_c = MPI_ERRHANDLER_NULL;
   int n = 0;
   while (n < functions_max && handlers[n] != NULL && handlers[n] != function) ++n;
@@ -316,13 +336,129 @@ void pmpi_comm_create_errhandler_(fortran_handler* function, MPI_Fint* handler, 
 WEFT_FORTRAN_NAME(mpi_comm_create_errhandler_, (fortran_handler*, MPI_Fint*, MPI_Fint*));
 
 void pmpi_errhandler_create_(fortran_handler* function, MPI_Fint* handler, MPI_Fint* ierror) {
+  WEFT_STUB_OF_CALL;
   pmpi_comm_create_errhandler_(function, handler, ierror);
 }
 WEFT_FORTRAN_NAME(mpi_errhandler_create_, (fortran_handler*, MPI_Fint*, MPI_Fint*));
 #endif
 
+#ifdef WEFT_HAS_MPI_Win_create_errhandler
+typedef void fortran_window_handler(MPI_Fint*, MPI_Fint*);
+static fortran_window_handler* window_handlers[functions_max];
+
+#define WINDOW_HANDLER(n)                                        \
+  static void window_handler_##n(MPI_Win* win, int* code, ...) { \
+    MPI_Fint of_fortran = MPI_Win_c2f(*win);                     \
+    window_handlers[n](&of_fortran, code);                       \
+  }
+ALL(WINDOW_HANDLER)
+#define NAME(n) window_handler_##n,
+static MPI_Win_errhandler_function* const window_handlers_of_c[functions_max] = {ALL(NAME)};
+#undef NAME
+
+void pmpi_win_create_errhandler_(fortran_window_handler* function, MPI_Fint* handler, MPI_Fint* ierror) {
+  WEFT_STUB_OF_CALL;
+  MPI_Errhandler of_c = MPI_ERRHANDLER_NULL;
+  int n = 0;
+  while (n < functions_max && window_handlers[n] != NULL && window_handlers[n] != function) ++n;
+  if (n == functions_max) {
+    fprintf(stderr, "MPI_Win_create_errhandler: %d error handlers of Fortran are known already, more cannot be\n",
+            functions_max);
+    *ierror = MPI_ERR_OTHER;
+    return;
+  }
+  window_handlers[n] = function;
+  *ierror = MPI_Win_create_errhandler(window_handlers_of_c[n], &of_c);
+  *handler = MPI_Errhandler_c2f(of_c);
+}
+WEFT_FORTRAN_NAME(mpi_win_create_errhandler_, (fortran_window_handler*, MPI_Fint*, MPI_Fint*));
+#endif
+
 /* Known by its address; MPI never calls it. */
 void mpi_conversion_fn_null_(void) {}
+
+/* --- Files: error handlers, data representations --------------------------------------------------------------- */
+
+#ifdef WEFT_HAS_MPI_File_create_errhandler
+static fortran_handler* file_handlers[functions_max];
+#define HANDLER_OF_FILES(n)                                   \
+  static void file_handler_##n(MPI_File* file, int* code, ...) { \
+    MPI_Fint of_fortran = MPI_File_c2f(*file);                \
+    file_handlers[n](&of_fortran, code);                      \
+  }
+ALL(HANDLER_OF_FILES)
+#define NAME(n) file_handler_##n,
+static MPI_File_errhandler_function* const file_handlers_of_c[functions_max] = {ALL(NAME)};
+#undef NAME
+
+void pmpi_file_create_errhandler_(fortran_handler* function, MPI_Fint* handler, MPI_Fint* ierror) {
+  WEFT_STUB_OF_CALL;
+  MPI_Errhandler of_c = MPI_ERRHANDLER_NULL;
+  int n = 0;
+  while (n < functions_max && file_handlers[n] != NULL && file_handlers[n] != function) ++n;
+  if (n == functions_max) {
+    fprintf(stderr, "MPI_File_create_errhandler: %d error handlers of Fortran are known already, more cannot be\n",
+            functions_max);
+    *ierror = MPI_ERR_OTHER;
+    return;
+  }
+  file_handlers[n] = function;
+  *ierror = MPI_File_create_errhandler(file_handlers_of_c[n], &of_c);
+  *handler = MPI_Errhandler_c2f(of_c);
+}
+WEFT_FORTRAN_NAME(mpi_file_create_errhandler_, (fortran_handler*, MPI_Fint*, MPI_Fint*));
+#endif
+
+#ifdef WEFT_HAS_MPI_Register_datarep
+typedef void fortran_conversion(void*, MPI_Fint*, MPI_Fint*, void*, MPI_Offset*, MPI_Aint*, MPI_Fint*);
+typedef void fortran_extent(MPI_Fint*, MPI_Aint*, MPI_Aint*, MPI_Fint*);
+/* What a representation's functions of C find in their extra state. It lasts as long as the program. */
+struct representation_of_fortran {
+  fortran_conversion *read, *write;
+  fortran_extent* extent;
+  MPI_Aint extra;
+};
+static int convert_by(fortran_conversion* function, MPI_Aint* extra, void* userbuf, MPI_Datatype datatype, int count,
+                      void* filebuf, MPI_Offset position) {
+  MPI_Fint type = MPI_Type_c2f(datatype), error = MPI_SUCCESS, number = count;
+  function(userbuf, &type, &number, filebuf, &position, extra, &error);
+  return error;
+}
+static int read_for_fortran(void* userbuf, MPI_Datatype datatype, int count, void* filebuf, MPI_Offset position,
+                            void* state) {
+  struct representation_of_fortran* const r = state;
+  return convert_by(r->read, &r->extra, userbuf, datatype, count, filebuf, position);
+}
+static int write_for_fortran(void* userbuf, MPI_Datatype datatype, int count, void* filebuf, MPI_Offset position,
+                             void* state) {
+  struct representation_of_fortran* const r = state;
+  return convert_by(r->write, &r->extra, userbuf, datatype, count, filebuf, position);
+}
+static int extent_for_fortran(MPI_Datatype datatype, MPI_Aint* extent, void* state) {
+  struct representation_of_fortran* const r = state;
+  MPI_Fint type = MPI_Type_c2f(datatype), error = MPI_SUCCESS;
+  r->extent(&type, extent, &r->extra, &error);
+  return error;
+}
+
+void pmpi_register_datarep_(char* datarep, fortran_conversion* read, fortran_conversion* write, fortran_extent* extent,
+                            MPI_Aint* extra_state, MPI_Fint* ierror, size_t datarep_room) {
+  WEFT_STUB_OF_CALL;
+  char* const name = weft_fortran_text_in(datarep, datarep_room);
+  struct representation_of_fortran* const r = weft_fortran_memory(1, sizeof *r);
+  r->read = read;
+  r->write = write;
+  r->extent = extent;
+  r->extra = *extra_state;
+  const int reads = (void (*)(void))read != &mpi_conversion_fn_null_;
+  const int writes = (void (*)(void))write != &mpi_conversion_fn_null_;
+  *ierror = MPI_Register_datarep(name, reads ? read_for_fortran : NULL, writes ? write_for_fortran : NULL,
+                                 extent_for_fortran, r);
+  free(name);
+}
+WEFT_FORTRAN_NAME(mpi_register_datarep_, (char*, fortran_conversion*, fortran_conversion*, fortran_extent*, MPI_Aint*,
+                                          MPI_Fint*, size_t));
+#endif
 
 /* --- Attributes: values of an address's size, passed by reference ------------------------------- */
 
@@ -349,7 +485,13 @@ PREDEFINED_COPY(mpi_dup_fn_)
 PREDEFINED_COPY(mpi_null_copy_fn_)
 PREDEFINED_DELETE(mpi_null_delete_fn_)
 
-static int is_predefined_key(MPI_Fint key) { return key >= MPI_TAG_UB && key <= MPI_UNIVERSE_SIZE; }
+/* C's value of an attribute is an address: that of a number where the attribute is predefined, but for a window's base. */
+static MPI_Aint value_of_key(MPI_Fint key, const void* of_c) {
+  if (key == MPI_WIN_SIZE) return *(const MPI_Aint*)of_c;
+  const int is_number = (key >= MPI_TAG_UB && key <= MPI_UNIVERSE_SIZE) || key == MPI_WIN_DISP_UNIT ||
+                        key == MPI_WIN_CREATE_FLAVOR || key == MPI_WIN_MODEL;
+  return is_number ? *(const int*)of_c : (MPI_Aint)of_c;
+}
 typedef void predefined(void);
 
 /* A key's functions are what C's are given as their state; kept for good, since keys live on in attributes.
@@ -397,8 +539,7 @@ typedef void predefined(void);
   void pmpi_##get##_(const MPI_Fint* of, const MPI_Fint* key, number* value, MPI_Fint* flag, MPI_Fint* ierror) {              \
     void* value_of_c = NULL;                                                                                                  \
     *ierror = MPI_##Kind##_get_attr(MPI_##Kind##_f2c(*of), *key, &value_of_c, flag);                                          \
-    if (*ierror == MPI_SUCCESS && *flag)                                                                                      \
-      *value = is_predefined_key(*key) ? *(int*)value_of_c : (number)(MPI_Aint)value_of_c;                                    \
+    if (*ierror == MPI_SUCCESS && *flag) *value = (number)value_of_key(*key, value_of_c);                                     \
   }                                                                                                                           \
   WEFT_FORTRAN_NAME(mpi_##get##_, (const MPI_Fint*, const MPI_Fint*, number*, MPI_Fint*, MPI_Fint*));
 
@@ -409,18 +550,26 @@ typedef void predefined(void);
 #define MPI_Type_NULL_COPY_FN_OF_C MPI_TYPE_NULL_COPY_FN
 #define MPI_Type_NULL_DELETE_FN_OF_C MPI_TYPE_NULL_DELETE_FN
 
+#define MPI_Win_DUP_FN_OF_C MPI_WIN_DUP_FN
+#define MPI_Win_NULL_COPY_FN_OF_C MPI_WIN_NULL_COPY_FN
+#define MPI_Win_NULL_DELETE_FN_OF_C MPI_WIN_NULL_DELETE_FN
+
 #define comm_dup_fn mpi_comm_dup_fn_
 #define comm_null_copy_fn mpi_comm_null_copy_fn_
 #define comm_null_delete_fn mpi_comm_null_delete_fn_
 #define type_dup_fn mpi_type_dup_fn_
 #define type_null_copy_fn mpi_type_null_copy_fn_
 #define type_null_delete_fn mpi_type_null_delete_fn_
+#define win_dup_fn mpi_win_dup_fn_
+#define win_null_copy_fn mpi_win_null_copy_fn_
+#define win_null_delete_fn mpi_win_null_delete_fn_
 #define old_dup_fn mpi_dup_fn_
 #define old_null_copy_fn mpi_null_copy_fn_
 #define old_null_delete_fn mpi_null_delete_fn_
 
 KEYS(comm, Comm, MPI_Aint, MPI_Comm, comm_create_keyval, comm_set_attr, comm_get_attr)
 KEYS(type, Type, MPI_Aint, MPI_Datatype, type_create_keyval, type_set_attr, type_get_attr)
+KEYS(win, Win, MPI_Aint, MPI_Win, win_create_keyval, win_set_attr, win_get_attr)
 KEYS(old, Comm, MPI_Fint, MPI_Comm, keyval_create, attr_put, attr_get)
 #endif
 
@@ -428,6 +577,7 @@ KEYS(old, Comm, MPI_Fint, MPI_Comm, keyval_create, attr_put, attr_get)
 
 #ifdef WEFT_HAS_MPI_Info_create_env
 void pmpi_info_create_env_(MPI_Fint* info, MPI_Fint* ierror) {
+  WEFT_STUB_OF_CALL;
   MPI_Info of_c = MPI_INFO_NULL;
   *ierror = MPI_Info_create_env(0, NULL, &of_c);
   *info = MPI_Info_c2f(of_c);
@@ -438,6 +588,7 @@ WEFT_FORTRAN_NAME(mpi_info_create_env_, (MPI_Fint*, MPI_Fint*));
 #ifdef WEFT_HAS_MPI_Info_get
 void pmpi_info_get_(const MPI_Fint* info, char* key, const MPI_Fint* value_length, char* value, MPI_Fint* flag,
                     MPI_Fint* ierror, size_t key_room, size_t value_room) {
+  WEFT_STUB_OF_CALL;
   char* const key_of_c = weft_fortran_text_in(key, key_room);
   char text[MPI_MAX_INFO_VAL + 1] = "";
   *ierror = MPI_Info_get(MPI_Info_f2c(*info), key_of_c, *value_length < MPI_MAX_INFO_VAL ? *value_length : MPI_MAX_INFO_VAL,
@@ -452,6 +603,7 @@ WEFT_FORTRAN_NAME(mpi_info_get_, (const MPI_Fint*, char*, const MPI_Fint*, char*
 /* C counts the zero at the end, Fortran has none. */
 void pmpi_info_get_string_(const MPI_Fint* info, char* key, MPI_Fint* room, char* value, MPI_Fint* flag, MPI_Fint* ierror,
                            size_t key_room, size_t value_room) {
+  WEFT_STUB_OF_CALL;
   char* const key_of_c = weft_fortran_text_in(key, key_room);
   char text[MPI_MAX_INFO_VAL + 1] = "";
   const MPI_Fint wanted = *room;

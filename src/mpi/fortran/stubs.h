@@ -6,9 +6,11 @@
 #include <stdlib.h>
 
 #include "mpi/mpi.h"
+#include "trace/callers.h"
 
 /* Behind the definition of pmpi_x_: makes mpi_x_ a weak name of it, which a tool for profiling may define itself. */
-#define WEFT_FORTRAN_NAME(name, parameters) extern __attribute__((weak, alias("p" #name))) void name parameters
+#define WEFT_FORTRAN_NAME(name, parameters) \
+  extern __attribute__((weak, alias("p" #name))) void name parameters
 
 /* The common blocks of mpif.h whose addresses stand for constants such as MPI_BOTTOM and MPI_IN_PLACE. The three functions
    below replace such an address by C's constant, and return any other pointer as it is. */
@@ -24,8 +26,9 @@ static inline void* weft_fortran_place(void* buffer) {
 }
 
 static inline MPI_Status* weft_fortran_status(MPI_Status* status) {
-  return (void*)status == weft_mpi_status_ignore_ || (void*)status == weft_mpi_statuses_ignore_ ? MPI_STATUS_IGNORE
-                                                                                                 : status;
+  return (void*)status == weft_mpi_status_ignore_ || (void*)status == weft_mpi_statuses_ignore_
+             ? MPI_STATUS_IGNORE
+             : status;
 }
 
 static inline int* weft_fortran_weights(const int* weights) {

@@ -1,4 +1,4 @@
-// Attributes: values that a program attaches to communicators and datatypes, under keys that it makes. Used by the rank
+// Attributes: values that a program attaches to communicators, datatypes and windows, under keys that it makes. Used by the rank
 // alone.
 #pragma once
 #include <map>
@@ -10,18 +10,21 @@ namespace weft::mpi {
 
 struct state;
 struct communicator_object;
+struct window_object;
 
 // In the order in which they were set.
 using attribute_list = std::vector<std::pair<int, void*>>;
 
 struct keyval {
-  enum class kind { communicator, datatype };
+  enum class kind { communicator, datatype, window };
   kind of = kind::communicator;
   // The callbacks: those of the kind that `of` says.
   MPI_Comm_copy_attr_function* copy_communicator = nullptr;
   MPI_Comm_delete_attr_function* delete_communicator = nullptr;
   MPI_Type_copy_attr_function* copy_datatype = nullptr;
   MPI_Type_delete_attr_function* delete_datatype = nullptr;
+  MPI_Win_copy_attr_function* copy_window = nullptr;  // No call of MPI copies a window.
+  MPI_Win_delete_attr_function* delete_window = nullptr;
   void* extra = nullptr;
   int holders = 1;     // References: the program's key, and attributes under it.
   bool freed = false;  // By the program, which may still have copies of the key.
@@ -43,5 +46,6 @@ void copy_attributes(state& me, MPI_Comm from, const communicator_object& source
 void delete_attributes(state& me, MPI_Comm comm, communicator_object& c);
 void copy_attributes(state& me, MPI_Datatype from, MPI_Datatype to);
 void delete_attributes(state& me, MPI_Datatype type);
+void delete_attributes(state& me, MPI_Win win, window_object& w);
 
 }  // namespace weft::mpi

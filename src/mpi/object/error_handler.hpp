@@ -9,12 +9,16 @@ namespace weft::mpi {
 
 struct state;
 struct communicator_object;
+struct window_object;
 
 struct error_handler_object : object {
   using handle = MPI_Errhandler;
   static constexpr object_kind own_kind = object_kind::error_handler;
 
-  MPI_Comm_errhandler_function* function = nullptr;
+  // One of these is set.
+  MPI_Comm_errhandler_function* of_communicators = nullptr;
+  MPI_Win_errhandler_function* of_windows = nullptr;
+  MPI_File_errhandler_function* of_files = nullptr;
   int holders = 1;  // References: the program's handle, and objects that it is attached to.
 };
 
@@ -29,9 +33,24 @@ struct added_codes {
 
 // Calls the program's own error handler of `c`. Returns what the MPI call returns then.
 int call_error_handler(state& me, communicator_object& c, int code);
+int call_error_handler(window_object& w, int code);
+
+// The same for a file; the handle may be MPI_FILE_NULL. What the handler makes of the code is what the call returns.
+int call_error_handler(MPI_Errhandler handler, MPI_File file, int code);
+
+// The standard's handlers for all objects.
+[[nodiscard]] bool is_standard_handler(MPI_Errhandler handler) noexcept;
+// Each throws for what is no handler, and for one of other objects.
+void check_handler_of_communicators(MPI_Errhandler handler);
+void check_handler_of_windows(MPI_Errhandler handler);
+void check_handler_of_files(MPI_Errhandler handler);
+// Add and drop a reference to a handler of the program; the standard's have no count.
+void hold(MPI_Errhandler handler);
+void release(state& me, MPI_Errhandler handler);
 
 // From now on errors of `c` go to this handler.
 void set_error_handler(state& me, communicator_object& c, MPI_Errhandler handler);
+void set_error_handler(state& me, window_object& w, MPI_Errhandler handler);
 
 // The value of the attribute MPI_LASTUSEDCODE.
 [[nodiscard]] int last_used_code(state& me);

@@ -20,10 +20,15 @@ class failure : public detail::coded_error {
   // `error_code`: an error class, or a code that the program has added.
   failure(int error_code, const std::string& text, MPI_Comm where = MPI_COMM_NULL)
       : coded_error(text, error_code), where_(where) {}
+  // Of a request that reads or writes a file: the file's handler is called.
+  failure(int error_code, const std::string& text, MPI_Comm where, MPI_File file)
+      : coded_error(text, error_code), where_(where), file_(file) {}
   [[nodiscard]] MPI_Comm where() const noexcept { return where_; }
+  [[nodiscard]] MPI_File file() const noexcept { return file_; }
 
  private:
   MPI_Comm where_;  // The communicator whose handler is called, when the call does not name one.
+  MPI_File file_ = MPI_FILE_NULL;  // Goes before `where_`.
 };
 
 template <class... Values>
@@ -48,9 +53,11 @@ template <class... Values>
 [[nodiscard]] std::string text_of(MPI_Op op);
 [[nodiscard]] std::string text_of(MPI_Group group);
 [[nodiscard]] std::string text_of(MPI_Info info);
+[[nodiscard]] std::string text_of(MPI_File file);
 [[nodiscard]] std::string text_of(MPI_Errhandler handler);
 [[nodiscard]] std::string text_of(MPI_Request request);
 [[nodiscard]] std::string text_of(MPI_Message message);
+[[nodiscard]] std::string text_of(MPI_Win win);
 // A callback of the program.
 template <class Result, class... Parameters>
 [[nodiscard]] std::string text_of(Result (*function)(Parameters...)) {
@@ -71,6 +78,10 @@ template <class... Arguments>
 // Called while an exception is handled: does what the error handler of `where` says, that is ends the job, calls the
 // program's function, or returns the error code. Rethrows what is no error of an MPI call.
 [[gnu::cold]] int end_in_error(MPI_Comm where, const std::string& call);
+// The same with the error handler of a window; of no window the errors are those of MPI_COMM_SELF.
+[[gnu::cold]] int end_in_error(MPI_Win where, const std::string& call);
+// The same of a call that names a file, perhaps MPI_FILE_NULL.
+[[gnu::cold]] int end_in_error(MPI_File where, const std::string& call);
 
 // Checks that many calls share.
 [[gnu::cold, noreturn]] void fail_null(const char* what);

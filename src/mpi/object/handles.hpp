@@ -26,7 +26,9 @@ enum class object_kind : std::uint32_t {
   info = 0x6d706906,
   error_handler = 0x6d706907,
   message = 0x6d706908,
+  file = 0x6d70690c,
   retired = 0x6d706909,  // Freed by the program, and kept while operations use it.
+  window = 0x6d70690a,
 };
 
 // The first base of every object.
@@ -59,6 +61,10 @@ template <class T>
   return reinterpret_cast<typename T::handle>(static_cast<object*>(&o));
 }
 
+class birth_list;  // births.hpp
+void note_birth(birth_list& in, object_kind kind, const void* made);
+void note_end(birth_list& in, object_kind kind, const void* gone) noexcept;
+
 template <class T>
 class pool {
  public:
@@ -69,6 +75,9 @@ class pool {
     each_of(T::own_kind, [](T& o) { std::destroy_at(&o); });
     each_of(object_kind::retired, [](T& o) { std::destroy_at(&o); });
   }
+
+  // Called before anything is made: what is made from then on is noted.
+  void note_births(birth_list* in) noexcept { births_ = in; }
 
   template <class... Arguments>
   [[nodiscard]] T& make(Arguments&&... arguments) {
@@ -82,10 +91,16 @@ class pool {
     first_free_ = next;
     if (next == nullptr) last_free_ = nullptr;
     ++live_;
+    if constexpr (has_births)
+      if (births_ != nullptr) [[unlikely]]
+        note_birth(*births_, T::own_kind, made);
     return *made;
   }
   // Uses the memory that was free longest, so that freed handles are recognised for as long as possible.
   void free(T& o) noexcept {
+    if constexpr (has_births)
+      if (births_ != nullptr) [[unlikely]]
+        note_end(*births_, T::own_kind, &o);
     std::destroy_at(&o);
     put(*reinterpret_cast<slot*>(&o));
     --live_;
@@ -100,6 +115,10 @@ class pool {
   }
 
  private:
+  // Requests and messages end by themselves.
+  static constexpr bool has_births =
+      T::own_kind != object_kind::request && T::own_kind != object_kind::message;
+
   template <class Visit>
   void each_of(object_kind kind, const Visit& visit) {
     if (live_ == 0) return;
@@ -109,7 +128,7 @@ class pool {
   }
 
   static constexpr std::size_t slab_size = 64;
-  struct alignas(T) slot {
+  struct alignas(T) alignas(void*) slot {
     object_kind kind;
     slot* next_free;
     std::byte rest[sizeof(T) > 16 ? sizeof(T) - 16 : 1];
@@ -132,6 +151,7 @@ class pool {
   slot* first_free_ = nullptr;
   slot* last_free_ = nullptr;
   std::size_t live_ = 0;
+  birth_list* births_ = nullptr;  // Null: nobody asks for them.
 };
 
 }  // namespace weft::mpi

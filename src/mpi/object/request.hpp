@@ -22,10 +22,12 @@ struct request_details {
   detail::segments layout;  // The operation's `layout` points here.
   // For a persistent request: the call that made it, and how to start it again.
   const char* made_by = nullptr;
-  std::shared_ptr<detail::communicator_state> group;
+  detail::shared_handle<detail::communicator_state> group;
   int own = 0;  // This rank's number in `group`.
   std::function<weft::request()> start_collective;
   weft::request started;  // A collective under way.
+  // A collective that reads or writes a file: how many bytes it has moved, for the status.
+  std::shared_ptr<const std::uint64_t> moved_bytes;
   // For MPI_Isendrecv, whose receive is the request's own operation: its send; empty when it is complete at once.
   bool exchange = false;
   std::optional<detail::operation> sending;

@@ -1,19 +1,30 @@
 #include "mpi/object/state.hpp"
 
+#include <limits>
+
 #include "base/format.hpp"
 #include "job/caller.hpp"
-#include "program/late_rank.hpp"
+#include "process/life/late_rank.hpp"
 #include "weft/error.hpp"
 
 namespace weft::mpi {
 namespace {
 
 constexpr detail::face as_face{face_slot, "MPI"};
-[[maybe_unused]] const bool registered = detail::register_face(as_face);
+[[maybe_unused]] const std::size_t registered = detail::register_face(as_face);
 
 }  // namespace
 
-state::state(detail::rank_state& r) : rank(r) {
+state::state(detail::rank_state& r)
+    : rank(r), births(r.of->checks != nullptr ? std::make_unique<birth_list>() : nullptr) {
+  communicators.note_births(births.get());
+  datatypes.note_births(births.get());
+  groups.note_births(births.get());
+  operations.note_births(births.get());
+  infos.note_births(births.get());
+  error_handlers.note_births(births.get());
+  windows.note_births(births.get());
+  files.note_births(births.get());
   for (request_object* shared : {&done, &received_from_nobody}) {
     shared->kind = object_kind::request;
     shared->shared = true;
@@ -63,7 +74,7 @@ std::string state::name_of_source(std::uint32_t context, int source) {
 state* find_state() {
   const worker* const here = worker::current();
   if (here == nullptr) {
-    if (origin_of_this_thread().identity == nullptr && !detail::adopt_thread_of_late_rank())
+    if (origin_of_this_thread().identity == nullptr && !process::adopt_thread_of_late_rank())
       return nullptr;
     const thread_origin& origin = origin_of_this_thread();
     if (origin.way_in->is_closed()) return nullptr;
@@ -85,7 +96,7 @@ state& calling_at_any_time(const char* call) {
          "MPI_Init_thread",
          origin.number);
   if (state* const me = find_state(); me != nullptr) return *me;
-  if (worker::current() == nullptr) detail::begin_late_rank();
+  if (worker::current() == nullptr) process::begin_late_rank();
   if (state* const me = find_state(); me != nullptr) return *me;
   if (worker::current() == nullptr && is_forked_child())
     fail(MPI_ERR_OTHER, "a forked child is no rank: call MPI in its parent");
@@ -120,6 +131,11 @@ void fail_communicator(MPI_Comm comm) {
   fail(MPI_ERR_COMM, "{} is no communicator, or has been freed", text_of(comm));
 }
 
+void fail_window(MPI_Win win) {
+  if (win == MPI_WIN_NULL) fail(MPI_ERR_WIN, "the window is MPI_WIN_NULL");
+  fail(MPI_ERR_WIN, "{} is no window, or has been freed", text_of(win));
+}
+
 std::string ranks_of(const communicator_object& c) {
   return formatted("ranks of {} are 0 to {}",
                    c.is_inter()     ? "the remote group"
@@ -137,11 +153,12 @@ void fail_tag(int tag) {
 }
 
 void fail_count(long count) {
-  fail(
-      MPI_ERR_COUNT,
-      "count {} is negative: pass 0 or more, and what an int cannot hold to the function whose name "
-      "ends in _c",
-      count);
+  // What an int cannot hold has usually become a large negative number.
+  constexpr long overflow_max = -1'000'000;
+  const bool may_be_overflow = count <= overflow_max && count >= std::numeric_limits<int>::min();
+  fail(MPI_ERR_COUNT, "count {} is negative: pass 0 or more{}", count,
+       may_be_overflow ? "; what an int cannot hold goes to the function whose name ends in _c"
+                       : "");
 }
 
 void fail_size(MPI_Count count, const datatype_object& type) {

@@ -5,15 +5,19 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "base/limits.hpp"
 #include "job/accounted_call.hpp"
 #include "mpi/object/attributes.hpp"
+#include "mpi/object/births.hpp"
 #include "mpi/object/communicator.hpp"
 #include "mpi/object/datatype.hpp"
 #include "mpi/object/error_handler.hpp"
 #include "mpi/object/errors.hpp"
+#include "mpi/object/file.hpp"
 #include "mpi/object/group.hpp"
 #include "mpi/object/handle_numbers.hpp"
 #include "mpi/object/handles.hpp"
@@ -21,6 +25,7 @@
 #include "mpi/object/message.hpp"
 #include "mpi/object/operation.hpp"
 #include "mpi/object/request.hpp"
+#include "mpi/object/window.hpp"
 #include "rank/names.hpp"
 #include "rank/state.hpp"
 #include "sched/attached_thread.hpp"
@@ -49,6 +54,7 @@ struct state final : detail::face_state, detail::face_names {
   }
 
   detail::rank_state& rank;
+  const std::unique_ptr<birth_list> births;  // Null unless the job is checked. Outlives the pools.
   // True between MPI_Init and MPI_Finalize, until a fatal error. Relaxed: the program orders its threads' calls after
   // MPI_Init and before MPI_Finalize, and a fatal error ends the job soon.
   std::atomic<bool> open{false};
@@ -58,6 +64,9 @@ struct state final : detail::face_state, detail::face_names {
   bool finalized = false;
   int thread_level = MPI_THREAD_SINGLE;
   int tools_started = 0;  // Calls of MPI_T_init_thread without MPI_T_finalize.
+  // The sessions of MPI_T_pvar_session_create that live, by the values of their handles.
+  std::set<std::uintptr_t> tools_sessions;
+  std::uintptr_t last_tools_session = 0;
 
   // Set from MPI_Init on.
   std::optional<communicator_object> world;
@@ -70,8 +79,12 @@ struct state final : detail::face_state, detail::face_names {
   pool<operation_object> operations;
   pool<info_object> infos;
   pool<error_handler_object> error_handlers;
-  group_object empty_group{{}};  // MPI_GROUP_EMPTY.
-  info_object environment;       // MPI_INFO_ENV; filled in when it is first asked for.
+  pool<window_object> windows;
+  pool<file_object> files;
+  MPI_Errhandler handler_of_no_file = MPI_ERRORS_RETURN;  // That of MPI_FILE_NULL.
+  data_representations representations;                   // Those that the program has registered.
+  group_object empty_group{{}};                           // MPI_GROUP_EMPTY.
+  info_object environment;  // MPI_INFO_ENV; filled in when it is first asked for.
   attributes_state attributes;
   added_codes codes;
   struct {
@@ -93,6 +106,15 @@ struct state final : detail::face_state, detail::face_names {
   attached_buffer buffer;
   std::map<std::uint32_t, attached_buffer> own_buffers;
   std::uint64_t buffered_sends = 0;  // How many had to wait.
+  // In a checked job: sends that were let go because every rank waited (point_to_point/held_send.hpp), and how many more
+  // may be held.
+  struct unsafe_send {
+    const detail::operation* op;
+    std::string text;
+    diagnosis::call_list place;
+  };
+  std::vector<unsafe_send> unsafe_sends;
+  int holds_left = held_sends_let_go_max;
   // The datatypes of MPI_Type_create_f90_real and similar functions, by combiner and arguments.
   std::map<std::array<int, 3>, datatype_object*> parametrized;
   handle_numbers fortran_handles;
@@ -163,10 +185,10 @@ class entrance {
 [[gnu::cold]] void pass_on_stop();
 
 // The frame of every MPI function that may fail: in_call("MPI_Send", comm, body, arguments...) calls body(state).
-// Errors go to the error handler of `comm`; MPI_COMM_SELF stands for no communicator. The arguments are for the
-// error's text.
-template <class Body, class... Arguments>
-[[gnu::always_inline]] inline int in_call(const char* name, MPI_Comm where, const Body& body,
+// Errors go to the error handler of `comm`, or of a window; MPI_COMM_SELF stands for no communicator. The arguments are for
+// the error's text.
+template <class Handle, class Body, class... Arguments>
+[[gnu::always_inline]] inline int in_call(const char* name, Handle where, const Body& body,
                                           const Arguments&... arguments) {
   const entrance in;
   const detail::accounted_call counted(name, __builtin_return_address(0));

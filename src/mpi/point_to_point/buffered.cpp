@@ -24,12 +24,13 @@ attached_buffer& buffer_for(state& me, std::uint32_t context) {
   return own == me.own_buffers.end() ? me.buffer : own->second;
 }
 
-// Calls visit(operation) for each send of this buffer that waits for its receiver.
+// Calls visit(operation) for each send of this buffer that waits for its receiver. One without a number is a standard send
+// that was held for a time.
 template <class Visit>
 void each_waiting(state& me, const attached_buffer& buffer, const Visit& visit) {
   const auto& all = me.rank.detached;
   for (const operation* op = all.front(); op != nullptr; op = all.after(*op))
-    if (&buffer_for(me, op->match.context) == &buffer) visit(*op);
+    if (op->number != 0 && &buffer_for(me, op->match.context) == &buffer) visit(*op);
 }
 
 MPI_Count waiting_bytes(state& me, const attached_buffer& buffer) {
@@ -188,7 +189,7 @@ void send_buffered(state& me, const peer& there, int to, const envelope& from,
 bool has_buffered(const state& me, std::uint32_t context) noexcept {
   const auto& all = me.rank.detached;
   const operation* op = all.front();
-  while (op != nullptr && op->match.context != context) op = all.after(*op);
+  while (op != nullptr && (op->number == 0 || op->match.context != context)) op = all.after(*op);
   return op != nullptr;
 }
 

@@ -9,6 +9,7 @@
 #include "mpi/object/state.hpp"
 #include "mpi/object/status.hpp"
 #include "rank/messages.hpp"
+#include "trace/mixing.hpp"
 
 namespace weft::mpi {
 namespace {
@@ -105,6 +106,19 @@ class request_list {
   request_object* few_[few];
 };
 
+// For the accounts: whether a test has found what it asks for. A test that fails is a wait of length zero, and a row of them
+// is one wait. Called before requests are concluded.
+void note_answer(const state& me, const void* asked, bool is_complete) {
+  if (!tracing()) [[likely]]
+    return;
+  if (detail::goes_on_beside(*me.rank.home)) return;
+  const std::uint64_t what = mixed(reinterpret_cast<std::uintptr_t>(asked));
+  if (is_complete)
+    profile::asked_well(me.rank.number, what);
+  else
+    profile::asked_in_vain(me.rank.number, what);
+}
+
 // --- One -----------------------------------------------------------------------------------------
 
 // Meanwhile another thread may have tested or freed it, which is looked up again.
@@ -133,10 +147,11 @@ void test_one(state& me, MPI_Request* request, int* flag, MPI_Status* status) {
     me.rank.home->yield();
     if (me.rank.home->is_shared()) [[unlikely]]
       r = active_request(*request);
-    if (r != nullptr && !r->complete()) return;
+    if (r != nullptr && !r->complete()) return note_answer(me, request, false);
   }
   *flag = 1;
   if (r == nullptr) return set_empty_status(status);
+  note_answer(me, request, true);
   conclude(me, *r, *request, status);
 }
 
@@ -158,13 +173,14 @@ class conclusion {
       code = f.code();
       if (!failed_) first_ = f.what();
       if (!failed_) where_ = f.where();
+      if (!failed_) file_ = f.file();
       failed_ = true;
     }
     if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = code;
   }
   void check() const {
     if (failed_) [[unlikely]]
-      throw failure(MPI_ERR_IN_STATUS, first_, where_);
+      throw failure(MPI_ERR_IN_STATUS, first_, where_, file_);
   }
 
  private:
@@ -172,6 +188,7 @@ class conclusion {
   bool failed_ = false;
   std::string first_;
   MPI_Comm where_ = MPI_COMM_NULL;
+  MPI_File file_ = MPI_FILE_NULL;
 };
 
 MPI_Status* status_at(MPI_Status* statuses, std::size_t i) {
@@ -204,6 +221,7 @@ void test_all(state& me, int count, MPI_Request* handles, int* flag, MPI_Status*
   check_not_null(flag, "flag");
   request_list requests(count, handles);
   *flag = requests.all_complete(me);
+  note_answer(me, handles, *flag != 0);
   if (*flag != 0) conclude_all(me, {handles, requests.size()}, statuses);
 }
 
@@ -241,6 +259,7 @@ void test_any(state& me, int count, MPI_Request* handles, int* index, int* flag,
   check_not_null(flag, "flag");
   request_list requests(count, handles);
   *flag = requests.any_complete(me) || requests.active() == 0;
+  note_answer(me, handles, *flag != 0);
   *index = MPI_UNDEFINED;
   if (*flag != 0) end_any(requests, index, status, end);
 }
@@ -288,7 +307,7 @@ void test_some(state& me, int count, MPI_Request* handles, int* outcount, int* i
                MPI_Status* statuses) {
   check_not_null(outcount, "outcount");
   request_list requests(count, handles);
-  (void)requests.any_complete(me);
+  note_answer(me, handles, requests.any_complete(me) || requests.active() == 0);
   conclude_some(me, requests, outcount, indices, statuses);
 }
 

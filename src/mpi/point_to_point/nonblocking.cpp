@@ -224,6 +224,7 @@ request_object& make_persistent(state& me, const route& r, const void* buf, MPI_
   request_object& made = make_request(me, r.comm->peers_first, comm, what);
   made.active = false;
   made.from_nobody = r.to_nobody();
+  if (me.births != nullptr) me.births->born(object_kind::request, &made);
   request_details& d = made.needed_details(me.details);
   d.persistent = true;
   d.made_by = call;

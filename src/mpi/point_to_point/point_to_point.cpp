@@ -5,6 +5,7 @@
 #include "mpi/datatype/overlap.hpp"
 #include "mpi/object/profiling.hpp"
 #include "mpi/point_to_point/fast_path.hpp"
+#include "mpi/point_to_point/held_send.hpp"
 #include "mpi/point_to_point/transfer.hpp"
 #include "mpi/point_to_point/type_ledger.hpp"
 
@@ -44,6 +45,8 @@ template <class Meanwhile>
                                                 const Meanwhile& meanwhile, const char* call) {
   const std::uint64_t turn = keeps_ledger(me) ? take_turn(me) : 0;
   with_data(buf, count, *from.type, [&](const auto& into) {
+    if (turn != 0) [[unlikely]]
+      note_use(me, call, segments(into), true);
     me.rank.home->begin_call();
     blocking_receive arrival(me, from, into);
     // What has arrived is used up, whatever fails besides.
@@ -76,8 +79,13 @@ template <send_mode Mode>
     send_buffered(me, to, buf, count);
   } else {
     with_data(buf, count, *to.type, [&](const auto& data) {
-      if (keeps_ledger(me)) [[unlikely]]
+      if (keeps_ledger(me)) [[unlikely]] {
         note_sent(me, to, to.type, count);
+        note_use(me, call, segments(data), false);
+        if (Mode == send_mode::standard && holds_sends(me) &&
+            goes_eager(me.rank, to.comm->shared->to(to.peer), data, Mode))
+          return send_held(me, to, segments(data), call);
+      }
       send_data(me, to, data, Mode, call);
     });
   }

@@ -127,7 +127,7 @@ void tell_taken_messages(state& me) {
   const unexpected_message* first = nullptr;
   me.messages.each([&](const message_object& m) { first = first == nullptr ? m.taken : first; });
   me.rank.of->checks->add(
-      {finding::kind::warning,
+      {diagnosis::finding::kind::warning,
        formatted(
            "rank {} called MPI_Finalize with {} message{} that MPI_Mprobe took and nobody received; the "
            "first: from {}, tag {}: call MPI_Mrecv",

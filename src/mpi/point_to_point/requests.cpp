@@ -2,6 +2,7 @@
 #include "mpi/object/request.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -119,7 +120,8 @@ void rethrow_of_collective(request_object& r) {
     r.details->started.wait();
   } catch (...) {
     const failure why = current_failure();
-    throw failure(why.code(), why.what(), why.where() != MPI_COMM_NULL ? why.where() : r.where);
+    throw failure(why.code(), why.what(), why.where() != MPI_COMM_NULL ? why.where() : r.where,
+                  why.file());
   }
 }
 
@@ -143,13 +145,34 @@ std::string text_of_purpose(state& me, const request_object& r) {
 void tell_left_over(state& me, const request_object& first, std::size_t count) {
   const request_watch::entry* const start = me.rank.watch->find(*first.work);
   me.rank.of->checks->add(
-      {finding::kind::error,
+      {diagnosis::finding::kind::error,
        formatted("rank {} called MPI_Finalize with {} request{} neither waited for nor freed; the "
                  "first: {}{}, started in {}, {}: complete it by MPI_Wait or MPI_Test",
                  me.rank.number, count, count == 1 ? "" : "s", start->call,
-                 text_of_purpose(me, first), place_mark,
+                 text_of_purpose(me, first), diagnosis::place_mark,
                  first.complete() ? "complete" : "not complete"),
        {start->calls}});
+}
+
+// Persistent requests that have ended well, but were not freed.
+void tell_inactive(state& me) {
+  std::map<diagnosis::call_list, std::pair<const char*, std::size_t>> by_place;
+  me.requests.each([&](const request_object& r) {
+    const diagnosis::call_list* const place =
+        r.persistent() && !r.active ? me.births->place_of(object_kind::request, &r) : nullptr;
+    if (place == nullptr) return;
+    auto& [call, count] = by_place[*place];
+    call = r.details->made_by;
+    ++count;
+  });
+  for (const auto& [place, made] : by_place)
+    me.rank.of->checks->add(
+        {diagnosis::finding::kind::warning,
+         formatted("rank {} called MPI_Finalize with {} inactive request{} of {} not freed, made "
+                   "in {}: call MPI_Request_free",
+                   me.rank.number, made.second, made.second == 1 ? "" : "s", made.first,
+                   diagnosis::place_mark),
+         {place}});
 }
 
 }  // namespace
@@ -161,6 +184,8 @@ void tell_status(const request_object& r, MPI_Status* status) noexcept {
   else if (r.what == request_object::type::receive && !r.cancelled)
     set_status(status, r.work->result.source - r.peers_first, r.work->result.tag,
                std::min(r.work->result.bytes, r.work->bytes));
+  else if (r.details != nullptr && r.details->moved_bytes != nullptr)
+    set_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG, *r.details->moved_bytes);
   else
     set_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, r.cancelled || is_withdrawn_send(r));
 }
@@ -202,6 +227,7 @@ MPI_Request add_persistent(state& me, MPI_Comm comm, std::function<weft::request
   d.persistent = true;
   d.made_by = call;
   d.start_collective = std::move(start);
+  if (me.births != nullptr) me.births->born(object_kind::request, &r);
   return handle_of(r);
 }
 
@@ -416,6 +442,7 @@ void finish_requests(state& me) {
     if (r.what != request_object::type::generalized) pending.push_back(&r);
   });
   if (left != 0 && me.rank.of->checks != nullptr) tell_left_over(me, *first, left);
+  if (me.births != nullptr) tell_inactive(me);
   for (request_object* r : withdrawn)
     complete(*me.rank.home, *r->work);  // An exchange may still have to send.
   wait_for(me, pending, pending.size(), WEFT_WAIT_NAMES("MPI_Finalize"));

@@ -323,7 +323,7 @@ class type_ledger {
                      const named_messages& received) {
     const bool message = received.collective == nullptr;
     me.rank.of->checks->add(
-        {finding::kind::error,
+        {diagnosis::finding::kind::error,
          formatted(
              "rank {} {} as {} what {} {} as {}, {}: name the same basic datatypes on both sides",
              me.rank.number, message ? "received" : "took", received.what.text(),

@@ -3,6 +3,7 @@
 #include "collective/collective_turn.hpp"
 #include "collective/control_messages.hpp"
 #include "mpi/collective/collective.hpp"
+#include "mpi/datatype/overlap.hpp"
 #include "mpi/point_to_point/type_ledger.hpp"
 #include "mpi/topology/topology.hpp"
 
@@ -64,11 +65,15 @@ void note(state& me, MPI_Comm comm, const neighbor_call& n) {
   const communicator_object& c = checked_communicator(me, comm);
   n.give.each_named([&](int i, const datatype_object& type, MPI_Count count) {
     const auto [to, tag] = n.of->destinations[static_cast<std::size_t>(i)];
-    if (to != MPI_PROC_NULL) note_given(me, c, to, type, count, 1 + tag);
+    if (to == MPI_PROC_NULL) return;
+    note_given(me, c, to, type, count, 1 + tag);
+    note_use(me, n.name, n.give.at(i), false);
   });
   n.take.each_named([&](int i, const datatype_object& type, MPI_Count count) {
     const auto [from, tag] = n.of->sources[static_cast<std::size_t>(i)];
-    if (from != MPI_PROC_NULL) note_taken(me, c, n.name, from, type, count, 1 + tag);
+    if (from == MPI_PROC_NULL) return;
+    note_taken(me, c, n.name, from, type, count, 1 + tag);
+    note_use(me, n.name, n.take.at(i), true);
   });
 }
 

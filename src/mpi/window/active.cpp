@@ -1,0 +1,214 @@
+// Active targets: fences, and epochs between groups: post, start, complete, wait.
+#include <algorithm>
+#include <numeric>
+
+#include "collective/collectives.hpp"
+#include "mpi/object/profiling.hpp"
+#include "mpi/window/waits.hpp"
+#include "mpi/window/window.hpp"
+#include "mpi/window/words.hpp"
+
+namespace weft::mpi {
+namespace {
+
+// What reports say of a wait for other ranks to have come so far in their epochs.
+struct awaited_ranks final : detail::wait_words {
+  const window_object& w;
+  const std::vector<int>& ranks;
+  std::uint64_t (*word_of)(int rank, int size);
+  const char* what;  // ", until rank 3 of window halo ..."
+
+  awaited_ranks(const window_object& of, const std::vector<int>& all,
+                std::uint64_t (*word)(int, int), const char* said)
+      : w(of), ranks(all), word_of(word), what(said) {}
+
+  [[nodiscard]] bool has_come(int rank) const noexcept {
+    return rma::initiator::look(own_word<std::uint32_t>(w, word_of(rank, w.size))) != 0;
+  }
+  [[nodiscard]] std::string text() const override {
+    const auto missing = [&](int rank) { return !has_come(rank); };
+    const auto first = std::ranges::find_if(ranks, missing);
+    if (first == ranks.end()) return formatted(" of {}", name_of_window(w));
+    const auto count = std::ranges::count_if(ranks, missing);
+    return formatted(", until rank {} of {} {}{}", *first, name_of_window(w), what,
+                     count == 1 ? "" : formatted(", and {} more", count - 1));
+  }
+  bool awaited(std::vector<int>& into) const override {
+    for (const int rank : ranks)
+      if (!has_come(rank)) into.push_back(in_world(w, rank));
+    return false;
+  }
+};
+
+// The ranks of a group, as ranks of the window.
+std::vector<int> ranks_of_group(state& me, const window_object& w, MPI_Group group) {
+  const std::vector<int> ranks = places_in(local_ranks(*w.ranks), checked_group(me, group).ranks);
+  const auto other = std::ranges::find(ranks, static_cast<int>(MPI_UNDEFINED));
+  if (other != ranks.end())
+    fail(MPI_ERR_GROUP, "rank {} of the group is not among the ranks of {}", other - ranks.begin(),
+         name_of_window(w));
+  return ranks;
+}
+
+std::vector<std::uint64_t> words_of(const window_object& w, const std::vector<int>& ranks,
+                                    std::uint64_t (*word_of)(int, int)) {
+  std::vector<std::uint64_t> words;
+  for (const int rank : ranks) words.push_back(word_of(rank, w.size));
+  return words;
+}
+
+void check_no_epoch(const window_object& w, std::uint8_t which, const char* remedy) {
+  if ((w.open & which) != 0)
+    fail(MPI_ERR_RMA_SYNC, "an epoch is open at {}: call {} before", name_of_window(w), remedy);
+}
+void check_no_lock(const window_object& w) {
+  check_no_epoch(w, window_object::locked_all, "MPI_Win_unlock_all");
+  if (!w.locks.empty())
+    fail(MPI_ERR_RMA_SYNC, "rank {} of {} is locked by this rank: call MPI_Win_unlock before",
+         w.locks.front().target, name_of_window(w));
+}
+
+void fence(int assertion, window_object& w) {
+  check_assertion(assertion, MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE |
+                                 MPI_MODE_NOSUCCEED | MPI_MODE_NOCHECK);
+  check_no_epoch(w, window_object::started, "MPI_Win_complete");
+  check_no_epoch(w, window_object::posted, "MPI_Win_wait");
+  check_no_lock(w);
+  w.memory->complete(w.operations);
+  weft::detail::meet(*w.ranks->shared, w.own(), "MPI_Win_fence");
+  if ((assertion & MPI_MODE_NOSUCCEED) != 0)
+    w.open &= static_cast<std::uint8_t>(~window_object::fenced);
+  else
+    w.open |= window_object::fenced;
+}
+
+// Tells the origins that this rank has posted.
+void post(state& me, MPI_Group group, int assertion, window_object& w) {
+  check_assertion(assertion, MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT);
+  check_no_epoch(w, window_object::posted, "MPI_Win_wait");
+  w.origins = ranks_of_group(me, w, group);
+  w.completed = 0;
+  w.open |= window_object::posted;
+  const std::uint64_t word = window_words::has_posted(w.own(), w.size);
+  for (const int origin : w.origins) {
+    note_cause(w, origin, word);
+    w.memory->change<rma::update::add>(w.operations, word_at(w, origin, word), std::uint32_t{1});
+  }
+}
+
+void start(state& me, MPI_Group group, int assertion, window_object& w) {
+  check_assertion(assertion, MPI_MODE_NOCHECK);
+  check_no_epoch(w, window_object::started, "MPI_Win_complete");
+  check_no_lock(w);
+  std::vector<int> targets = ranks_of_group(me, w, group);
+  const awaited_ranks said(w, targets, &window_words::has_posted, "posts");
+  const std::vector<std::uint64_t> words = words_of(w, targets, &window_words::has_posted);
+  std::size_t come = 0;
+  wait_for_words(w, "MPI_Win_start", profile::wait_state::late_signal, words, said, [&] {
+    while (come < targets.size() && said.has_come(targets[come])) ++come;
+    return come == targets.size();
+  });
+  for (const std::uint64_t word : words)
+    w.memory->change<rma::update::add>(w.operations, word_at(w, w.own(), word), ~std::uint32_t{0});
+  w.targets = std::move(targets);
+  std::ranges::sort(w.targets);
+  end_fences(w);
+  w.open |= window_object::started;
+}
+
+// Tells the targets that this rank has completed.
+void complete(window_object& w) {
+  if ((w.open & window_object::started) == 0)
+    fail(MPI_ERR_RMA_SYNC, "no epoch of MPI_Win_start is open at {}", name_of_window(w));
+  w.memory->quiet(w.operations);
+  const std::uint64_t word = window_words::has_completed(w.own(), w.size);
+  for (const int target : w.targets) {
+    note_cause(w, target, word);
+    w.memory->change<rma::update::add>(w.operations, word_at(w, target, word), std::uint32_t{1});
+  }
+  w.open &= static_cast<std::uint8_t>(~window_object::started);
+  w.targets.clear();
+}
+
+void check_posted(const window_object& w) {
+  if ((w.open & window_object::posted) == 0)
+    fail(MPI_ERR_RMA_SYNC, "no epoch of MPI_Win_post is open at {}", name_of_window(w));
+}
+
+bool have_completed(window_object& w) noexcept {
+  while (w.completed < w.origins.size() &&
+         rma::initiator::look(own_word<std::uint32_t>(
+             w, window_words::has_completed(w.origins[w.completed], w.size))) != 0)
+    ++w.completed;
+  return w.completed == w.origins.size();
+}
+
+void end_exposure(window_object& w) {
+  for (const int origin : w.origins)
+    w.memory->change<rma::update::add>(
+        w.operations, word_at(w, w.own(), window_words::has_completed(origin, w.size)),
+        ~std::uint32_t{0});
+  w.open &= static_cast<std::uint8_t>(~window_object::posted);
+  w.origins.clear();
+}
+
+void wait_for_origins(window_object& w) {
+  check_posted(w);
+  if (!have_completed(w)) {
+    const awaited_ranks said(w, w.origins, &window_words::has_completed, "completes");
+    wait_for_words(w, "MPI_Win_wait", profile::wait_state::late_signal,
+                   words_of(w, w.origins, &window_words::has_completed), said,
+                   [&] { return have_completed(w); });
+  }
+  end_exposure(w);
+}
+
+void test_for_origins(state& me, int* flag, window_object& w) {
+  check_not_null(flag, "flag");
+  check_posted(w);
+  *flag = 0;
+  if (!have_completed(w)) {
+    me.rank.home->yield();
+    if (!have_completed(w)) return;
+  }
+  *flag = 1;
+  end_exposure(w);
+}
+
+}  // namespace
+}  // namespace weft::mpi
+
+using namespace weft::mpi;
+
+WEFT_MPI_WAITING_FUNCTION(int, MPI_Win_fence, (int assert, MPI_Win win)) {
+  return in_call(
+      "MPI_Win_fence", win, [&](state&) { fence(assert, checked_window(win)); }, assert, win);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Win_post, (MPI_Group group, int assert, MPI_Win win)) {
+  return in_call(
+      "MPI_Win_post", win, [&](state& me) { post(me, group, assert, checked_window(win)); }, group,
+      assert, win);
+}
+
+WEFT_MPI_WAITING_FUNCTION(int, MPI_Win_start, (MPI_Group group, int assert, MPI_Win win)) {
+  return in_call(
+      "MPI_Win_start", win, [&](state& me) { start(me, group, assert, checked_window(win)); },
+      group, assert, win);
+}
+
+WEFT_MPI_WAITING_FUNCTION(int, MPI_Win_complete, (MPI_Win win)) {
+  return in_call(
+      "MPI_Win_complete", win, [&](state&) { complete(checked_window(win)); }, win);
+}
+
+WEFT_MPI_WAITING_FUNCTION(int, MPI_Win_wait, (MPI_Win win)) {
+  return in_call(
+      "MPI_Win_wait", win, [&](state&) { wait_for_origins(checked_window(win)); }, win);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Win_test, (MPI_Win win, int* flag)) {
+  return in_call(
+      "MPI_Win_test", win, [&](state& me) { test_for_origins(me, flag, checked_window(win)); },
+      win);
+}
