@@ -149,6 +149,8 @@ int main(int argc, char** argv) {
                      "the event file of that run, for its critical path, delays and what-if");
   report->add_option("--page", request.page, "write the page into this file");
   add_outputs(report);
+  report->add_flag("--calls", request.calls,
+                   "print CSV of the calls of each rank at each place, and of all ranks");
   std::vector<std::string> records;
   CLI::App* const compare = app.add_subcommand(
       "compare",

@@ -1,6 +1,7 @@
 #include "breakdown/analysis.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <string_view>
@@ -10,7 +11,7 @@
 
 namespace weft::breakdown {
 
-using namespace accounts;
+using namespace profile;
 
 const char* name_of(share s) noexcept {
   constexpr std::array<const char*, share_count> names{
@@ -19,11 +20,7 @@ const char* name_of(share s) noexcept {
 }
 
 const char* name_of(wait_state s) noexcept {
-  constexpr std::array<const char*, wait_state_count> names{
-      "late sender",  "late receiver",  "wait at barrier", "wait at n to n",
-      "early reduce", "late broadcast", "transfer",        "wait for thieves",
-      "late signal",  "wait for lock",  "late task",       "cause unknown"};
-  return names[static_cast<std::size_t>(s)];
+  return row_of(s).name.value;
 }
 
 namespace {
@@ -32,16 +29,24 @@ constexpr std::size_t index_of(share s) noexcept {
   return static_cast<std::size_t>(s);
 }
 
-// "MPI_Recv in main at a.c:12".
-std::string place_of(const account& a, int number) {
+// "MPI_Recv in main at a.c:12"; with its path, "MPI_Recv in f at a.c:12 <- main at a.c:20".
+std::string place_of(const record& r, int rank, int number) {
   if (number < 0) return {};
-  const site& s = a.sites[static_cast<std::size_t>(number)];
+  const site& s = r.of(rank).sites[static_cast<std::size_t>(number)];
   if (s.call[0] == '\0') return {};
-  return s.place[0] == '\0' ? std::string(s.call) : formatted("{} in {}", s.call, s.place);
+  std::string path;
+  for (std::int32_t i = s.path; i >= 0;) {
+    const caller& c = r.callers(rank)[static_cast<std::size_t>(i)];
+    path = as_path(std::move(path), c.place);
+    i = c.caller;
+  }
+  if (path.empty()) path = s.place;
+  return path.empty() ? std::string(s.call) : formatted("{} in {}", s.call, path);
 }
 
 // "a.c:12", or what else is known of where that is.
 std::string_view line_of(std::string_view at) {
+  at = at.substr(0, at.find(called_by));
   const std::size_t found = at.rfind(" at ");
   return found == at.npos ? at : at.substr(found + 4);
 }
@@ -82,7 +87,7 @@ void add_ranks(summary& s, const record& r) {
         one.share_seconds[i] = r.seconds(a.times[i]);
         s.share_seconds[i] += one.share_seconds[i];
       }
-      if (!one.has_ended) one.last_call = place_of(a, a.current_site);
+      if (!one.has_ended) one.last_call = place_of(r, rank, a.current_site);
       s.rank_seconds += one.seconds;
       s.causes_lost += a.causes_lost;
       message_summary& m = s.messages;
@@ -227,10 +232,9 @@ void add_waits(summary& s, const record& r) {
       if (!w.used || w.ticks == 0) continue;
       const double seconds = r.seconds(w.ticks);
       s.state_seconds[static_cast<std::size_t>(w.state)] += seconds;
-      const std::string at = place_of(a, w.at);
-      const std::string from = w.cause >= 0 ? place_of(r.of(w.cause), w.cause_site) : "";
-      // What a transfer takes has no rank to blame.
-      const int cause = w.state == wait_state::transfer ? -1 : w.cause;
+      const std::string at = place_of(r, rank, w.at);
+      const std::string from = w.cause >= 0 ? place_of(r, w.cause, w.cause_site) : "";
+      const int cause = row_of(w.state).blames.value ? w.cause : -1;
       wait_group& g = groups[{w.state, at, cause, cause < 0 ? "" : from}];
       g.state = w.state;
       g.at = at;
@@ -251,17 +255,18 @@ void add_places(summary& s, const record& r) {
   for (int rank = 0; rank < r.ranks(); ++rank) {
     const account& a = r.of(rank);
     if (a.state == life::none) continue;
-    // Of one rank several addresses may be one line.
+    // Several addresses of one rank may be one line.
     std::map<std::string, double> of_rank;
     for (int i = 0; i < sites_max; ++i) {
       const site& at = a.sites[static_cast<std::size_t>(i)];
       if (at.call[0] == '\0') continue;
-      const std::string name = place_of(a, i);
+      const std::string name = place_of(r, rank, i);
       place_summary& p = places[name];
       p.at = name;
       p.calls += at.calls;
       p.computing += r.seconds(at.computing);
-      p.in_calls += r.seconds(at.in_calls);
+      p.times.add(at.in_calls);
+      p.sent.add(at.sent);
       of_rank[name] += r.seconds(at.computing);
     }
     for (const auto& [name, seconds] : of_rank) {
@@ -273,10 +278,43 @@ void add_places(summary& s, const record& r) {
       }
     }
   }
-  for (auto& [name, place] : places) s.places.push_back(std::move(place));
+  for (auto& [name, place] : places) {
+    place.in_calls = r.seconds(place.times.sum);
+    place.least = r.seconds(place.times.least);
+    place.most = r.seconds(place.times.most);
+    s.places.push_back(std::move(place));
+  }
   std::ranges::stable_sort(s.places, std::greater{},
                            [](const place_summary& p) { return p.computing + p.in_calls; });
 }
+
+}  // namespace
+
+std::vector<rank_calls> calls_by_rank(const record& r) {
+  std::vector<rank_calls> all;
+  for (int rank = 0; rank < r.ranks(); ++rank) {
+    const account& a = r.of(rank);
+    // Several addresses of one rank may be one line.
+    std::map<std::string, std::size_t> rows;
+    for (int i = 0; a.state != life::none && i < sites_max; ++i) {
+      const site& s = a.sites[static_cast<std::size_t>(i)];
+      if (s.call[0] == '\0') continue;
+      std::string at = place_of(r, rank, i);
+      const auto [row, is_new] = rows.try_emplace(at, all.size());
+      if (is_new) {
+        all.emplace_back().rank = rank;
+        all.back().at = std::move(at);
+      }
+      rank_calls& here = all[row->second];
+      here.computing += r.seconds(s.computing);
+      here.times.add(s.in_calls);
+      here.sent.add(s.sent);
+    }
+  }
+  return all;
+}
+
+namespace {
 
 // --- Advice --------------------------------------------------------------------------------------
 
@@ -285,60 +323,17 @@ std::string cause_named(const wait_group& w) {
                             : formatted("rank {} at {}", w.cause, line_of(w.cause_at));
 }
 
+std::string with(std::string text, std::string_view what, std::string_view said) {
+  if (const std::size_t at = text.find(what); at != text.npos) text.replace(at, what.size(), said);
+  return text;
+}
+
+// Empty where nothing can be advised.
 std::string advice_on(const wait_group& w, double percent) {
-  const std::string who = ranks_of(w.waiters);
-  const std::string waits = formatted("{} {} {:.1f} % of all ranks' time in {}", who,
-                                      w.waiters.size() == 1 ? "waits" : "wait", percent, w.at);
-  switch (w.state) {
-    case wait_state::late_sender:
-      return formatted(
-          "{} for messages that {} sends late: send them before other work, or receive "
-          "them later",
-          waits, cause_named(w));
-    case wait_state::late_receiver:
-      return formatted(
-          "{} until {} receives its long messages: post the receive earlier, or send "
-          "with a request",
-          waits, cause_named(w));
-    case wait_state::late_broadcast:
-      return formatted(
-          "{} for the root, {}, which comes late: let it broadcast before other work, "
-          "or use a request",
-          waits, cause_named(w));
-    case wait_state::early_reduce:
-      return formatted(
-          "{} as root for {}, which comes last: reduce with a request, or even out what "
-          "comes before",
-          waits, cause_named(w));
-    case wait_state::barrier:
-    case wait_state::n_by_n:
-      return formatted("{} for {}, which comes last", waits, cause_named(w));
-    case wait_state::transfer:
-      return formatted(
-          "{} after all had come: fewer and longer messages, or requests that let "
-          "computation go on, would hide it; so would a free core for each worker",
-          waits);
-    case wait_state::chunks:
-      return formatted(
-          "{} for thieves that still run its last chunks: smaller chunks would end "
-          "together",
-          waits);
-    case wait_state::late_signal:
-      return formatted(
-          "{} for memory that {} writes late: write it before other work, or look at it later",
-          waits, cause_named(w));
-    case wait_state::lock:
-      return formatted(
-          "{} for a lock that {} holds: hold it shorter, or have more locks for fewer data", waits,
-          cause_named(w));
-    case wait_state::late_task:
-      return formatted(
-          "{} for what {} brings about late: start it earlier, or cut it into smaller tasks", waits,
-          cause_named(w));
-    case wait_state::unknown:
-      break;
-  }
-  return {};
+  const std::string waits =
+      formatted("{} {} {:.1f} % of all ranks' time in {}", ranks_of(w.waiters),
+                w.waiters.size() == 1 ? "waits" : "wait", percent, w.at);
+  return with(with(row_of(w.state).advice.value, "{cause}", cause_named(w)), "{waits}", waits);
 }
 
 void advise(summary& s) {

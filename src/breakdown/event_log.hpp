@@ -26,12 +26,13 @@ struct log_place {
 
 struct event_log {
   std::string program;
+  std::uint64_t job = 0;  // The number that the record of its accounts has.
   int processes = 1;
-  int workers = 1;  // Of all processes.
+  int workers = 1;  // The sum over all processes.
   double begun_ns = 0, ended_ns = 0;
   std::uint64_t missing = 0;
   std::vector<log_place> places;
-  std::vector<std::vector<log_event>> of_rank;  // In the order of time.
+  std::vector<std::vector<log_event>> of_rank;  // Those of a rank are in the order of time.
   std::vector<std::int32_t> process_of_rank, worker_of_rank;
 
   [[nodiscard]] int ranks() const noexcept { return static_cast<int>(of_rank.size()); }

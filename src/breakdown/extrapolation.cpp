@@ -30,7 +30,8 @@ std::set<std::pair<int, int>> partners_of(const pattern& p) {
 
 }  // namespace
 
-extrapolation::place extrapolation::place_of(int rank, const place& sizes) noexcept {
+extrapolation::coordinates extrapolation::coordinates_of(int rank,
+                                                         const coordinates& sizes) noexcept {
   return {rank / (sizes[1] * sizes[2]), rank / sizes[2] % sizes[1], rank % sizes[2]};
 }
 
@@ -53,16 +54,16 @@ extrapolation::extrapolation(const pattern& p, int ranks) : recorded_(p), ranks_
 void extrapolation::find_grid() {
   const auto partners = partners_of(recorded_);
   const int n = recorded_.ranks();
-  const auto try_sizes = [&](const place& sizes) {
+  const auto try_sizes = [&](const coordinates& sizes) {
     std::array<bool, dimensions_max> wraps{};
     // It closes where the first talks to the last.
     for (const auto& [a, b] : partners) {
-      const place from = place_of(a, sizes), to = place_of(b, sizes);
+      const coordinates from = coordinates_of(a, sizes), to = coordinates_of(b, sizes);
       for (std::size_t d = 0; d < from.size(); ++d)
         if (sizes[d] > 2 && std::abs(from[d] - to[d]) == sizes[d] - 1) wraps[d] = true;
     }
     for (const auto& [a, b] : partners) {
-      const place from = place_of(a, sizes), to = place_of(b, sizes);
+      const coordinates from = coordinates_of(a, sizes), to = coordinates_of(b, sizes);
       for (std::size_t d = 0; d < from.size(); ++d)
         if (std::abs(way(from[d], to[d], sizes[d], wraps[d])) > 1) return false;
     }
@@ -70,7 +71,7 @@ void extrapolation::find_grid() {
     wraps_ = wraps;
     return true;
   };
-  const auto use = [&](int count, const place& sizes) {
+  const auto use = [&](int count, const coordinates& sizes) {
     if (!try_sizes(sizes)) return false;
     count_ = count;
     return true;
@@ -96,11 +97,11 @@ void extrapolation::spread() {
   };
   const std::size_t first = static_cast<std::size_t>(dimensions_max - count_);
   double best = -1;
-  const auto consider = [&](const place& sizes) {
+  const auto consider = [&](const coordinates& sizes) {
     double most = 0, least = ranks_;
     for (std::size_t d = first; d < sizes.size(); ++d) {
       if (!fits(d, sizes[d])) return;
-      // As the recorded one, if that was no square.
+      // It stays as oblong as the recorded one.
       const double stretched = static_cast<double>(sizes[d]) / from_[d];
       most = std::max(most, stretched);
       least = std::min(least, stretched);
@@ -148,15 +149,16 @@ int extrapolation::recorded_along(int dimension, int at) const noexcept {
 
 int extrapolation::recorded(int rank) const noexcept {
   if (is_as_recorded()) return rank;
-  const place at = place_of(rank, to_);
+  const coordinates at = coordinates_of(rank, to_);
   return (recorded_along(0, at[0]) * from_[1] + recorded_along(1, at[1])) * from_[2] +
          recorded_along(2, at[2]);
 }
 
 int extrapolation::peer(int rank, int peer) const noexcept {
   if (is_as_recorded()) return peer;
-  const place mine = place_of(recorded(rank), from_), theirs = place_of(peer, from_);
-  place at = place_of(rank, to_);
+  const coordinates mine = coordinates_of(recorded(rank), from_),
+                    theirs = coordinates_of(peer, from_);
+  coordinates at = coordinates_of(rank, to_);
   for (std::size_t d = 0; d < at.size(); ++d) {
     at[d] += way(mine[d], theirs[d], from_[d], wraps_[d]);
     if (at[d] < 0 || at[d] >= to_[d]) {

@@ -17,9 +17,9 @@ class extrapolation {
 
   [[nodiscard]] int ranks() const noexcept { return ranks_; }
   [[nodiscard]] bool is_as_recorded() const noexcept { return ranks_ == recorded_.ranks(); }
-  // Whose steps the rank does.
+  // The recorded rank whose steps the rank does.
   [[nodiscard]] int recorded(int rank) const noexcept;
-  // Who stands for the partner `peer` of recorded(rank); -1: nobody does.
+  // The rank that stands for the partner `peer` of recorded(rank); -1: none does.
   [[nodiscard]] int peer(int rank, int peer) const noexcept;
   // "4 as a ring", "2 x 2", ...
   [[nodiscard]] std::string shape() const;
@@ -27,17 +27,17 @@ class extrapolation {
 
  private:
   static constexpr int dimensions_max = 3;
-  using place = std::array<int, dimensions_max>;
+  using coordinates = std::array<int, dimensions_max>;
 
   void find_grid();
   void spread();
-  [[nodiscard]] static place place_of(int rank, const place& sizes) noexcept;
+  [[nodiscard]] static coordinates coordinates_of(int rank, const coordinates& sizes) noexcept;
   [[nodiscard]] int recorded_along(int dimension, int at) const noexcept;
 
   const pattern& recorded_;
   int ranks_;
   int count_ = 1;
-  place from_{1, 1, 1}, to_{1, 1, 1};  // Sizes, recorded and wanted.
+  coordinates from_{1, 1, 1}, to_{1, 1, 1};  // Sizes, recorded and wanted.
   std::array<bool, dimensions_max> wraps_{};
 };
 

@@ -37,6 +37,16 @@ void check_writable(const std::string& path) {
   if (!was_there) ::unlink(path.c_str());
 }
 
+void check_can_be_made(const std::string& directory) {
+  std::error_code failed;
+  if (std::filesystem::create_directory(directory, failed))
+    std::filesystem::remove(directory, failed);
+  else
+    throw error(failed ? formatted("cannot make the directory {}: {}; name another one", directory,
+                                   failed.message())
+                       : formatted("{} is there already: a new directory is needed", directory));
+}
+
 std::string content_of(const std::string& path) {
   std::error_code failed;
   if (std::filesystem::is_directory(path, failed))
@@ -69,8 +79,7 @@ std::string plot_library(std::string_view share) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-void write_report(const record& r, const summary& s, const std::string& page,
-                  std::string_view library) {
+void write_report(record& r, const summary& s, const std::string& page, std::string_view library) {
   const std::string data = json_of(s);
   write_file(page, page_of(data, library));
   write_file(beside(page, ".json"), data);

@@ -11,7 +11,7 @@ namespace weft::breakdown {
 
 constexpr int depth_max = 32;
 constexpr std::size_t text_bytes_max = std::size_t{4} << 20;
-// Of the names that lead to a value: each value has a copy of them.
+// Each value has a copy of the names that lead to it.
 constexpr std::size_t path_bytes_max = 256;
 
 class json_reader {
@@ -178,6 +178,12 @@ const std::string& json::text() const {
   const auto* const value = std::get_if<std::string>(&value_);
   if (value == nullptr) refuse("is no string");
   return *value;
+}
+
+const json::list& json::items(std::size_t count) const {
+  const list& all = items();
+  if (all.size() != count) refuse(formatted("has {} values, not {}", all.size(), count));
+  return all;
 }
 
 const json::list& json::items() const {

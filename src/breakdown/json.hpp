@@ -1,7 +1,9 @@
 // Reads JSON that others wrote. Nothing of it is believed: a text that is none, too deep or too large is
 // refused with one line that names file and place.
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -25,6 +27,7 @@ class json {
   [[nodiscard]] double number(double least, double most) const;
   [[nodiscard]] const std::string& text() const;
   [[nodiscard]] const list& items() const;
+  [[nodiscard]] const list& items(std::size_t count) const;  // Just so many.
 
  private:
   friend class json_reader;

@@ -15,7 +15,7 @@ namespace weft::breakdown {
 struct message_cost {
   double bytes = 0;
   double post = 0;     // What the sender is busy with.
-  double flight = 0;   // From the beginning of the post until the receiver can see it.
+  double flight = 0;   // The time from the beginning of the post until the receiver can see it.
   double deliver = 0;  // What the receiver is busy with.
 };
 
@@ -23,7 +23,7 @@ struct machine {
   int nodes = 1;
   int ranks_per_node = 1;
   int workers_per_node = 1;         // Ranks of one worker take turns.
-  std::vector<message_cost> costs;  // In the order of bytes; at least one.
+  std::vector<message_cost> costs;  // They are in the order of bytes; there is at least one.
   double bytes_per_ns = 8;          // What more bytes than measured take.
   double network_post = 0;          // What the sender is busy with for a message to another node.
   double network_deliver = 0;
@@ -33,7 +33,7 @@ struct machine {
 };
 
 [[nodiscard]] message_cost cost_of(const measured& m);
-// Of the paper's table: its nanoseconds in the network, at the sender and at the receiver.
+// The paper's table has these nanoseconds in the network, at the sender and at the receiver.
 struct network_cost {
   double latency_ns, post_ns, deliver_ns, bytes_per_ns;
 };

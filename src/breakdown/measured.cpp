@@ -50,10 +50,7 @@ distribution read_distribution(const json& from) {
   d.deviation = from.at("deviation").number(0, ns_max);
   d.samples = static_cast<std::uint64_t>(from.at("samples").number(1, 1e15));
   d.left_out = static_cast<std::uint64_t>(from.at("left_out").number(0, 1e15));
-  const json::list& all = from.at("quantiles").items();
-  if (all.size() != d.quantiles.size())
-    throw error(formatted("quantiles of {} values; a file of measure has {}", all.size(),
-                          d.quantiles.size()));
+  const json::list& all = from.at("quantiles").items(d.quantiles.size());
   for (std::size_t i = 0; i < all.size(); ++i) d.quantiles[i] = all[i].number(-ns_max, ns_max);
   return d;
 }
@@ -118,7 +115,7 @@ double measured_sum::modelled() const noexcept {
 }
 
 double measured_sum::error_percent() const noexcept {
-  return observed.mean > 0 ? 100 * (modelled() - observed.mean) / observed.mean : 0;
+  return breakdown::error_percent(modelled(), observed.mean);
 }
 
 double measured::post() const noexcept {
@@ -219,11 +216,9 @@ measured read_measured(std::string_view text, std::string_view file) {
   m.injection = read_sum(all.at("injection"));
   m.latency = read_sum(all.at("latency"));
   for (const json& one : all.at("windows").items()) {
-    if (one.items().size() != 3)
-      throw error(
-          formatted("{}: a window has {} values, not 3", printable(file), one.items().size()));
-    m.windows.push_back({static_cast<int>(one.items()[0].number(1, 1e6)),
-                         one.items()[1].number(0, ns_max), one.items()[2].number(0, ns_max)});
+    const json::list& w = one.items(3);
+    m.windows.push_back(
+        {static_cast<int>(w[0].number(1, 1e6)), w[1].number(0, ns_max), w[2].number(0, ns_max)});
   }
   return m;
 }

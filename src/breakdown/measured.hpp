@@ -11,10 +11,10 @@
 
 namespace weft::breakdown {
 
-// Of many samples, in nanoseconds.
+// How samples lie, in nanoseconds.
 struct distribution {
   static constexpr int steps = 20;
-  double mean = 0;  // Without the longest, in which something else had the core (longest_kept).
+  double mean = 0;  // The longest are left out: something else had the core (longest_kept).
   double deviation = 0;
   std::uint64_t samples = 0;
   std::uint64_t left_out = 0;
@@ -36,7 +36,7 @@ struct measured_sum {
   std::vector<measured_part> parts;
   distribution observed;
   [[nodiscard]] double modelled() const noexcept;
-  // Of the model against what was observed, in per cent of the latter.
+  // The error of the model, in per cent of what was observed.
   [[nodiscard]] double error_percent() const noexcept;
 };
 
@@ -49,13 +49,14 @@ struct measured {
   std::string face, transport, host, processor;
   std::uint64_t bytes = 0;
   int rounds = 0;
-  distribution overhead;  // Of a pair of time stamps, which has been subtracted.
+  distribution overhead;  // What a pair of time stamps takes; it has been subtracted.
   measured_sum injection, latency;
   std::vector<measured_window> windows;
 
-  [[nodiscard]] double post() const noexcept;        // What the poster is busy with for a message.
-  [[nodiscard]] double completion() const noexcept;  // From its end until an answer can be there.
-  [[nodiscard]] double posts_min() const noexcept;   // That hide a completion.
+  [[nodiscard]] double post() const noexcept;  // What the poster is busy with for a message.
+  [[nodiscard]] double completion()
+      const noexcept;  // The time from its end until an answer can be there.
+  [[nodiscard]] double posts_min() const noexcept;  // So many hide a completion.
   // The model: a window is answered as a whole.
   [[nodiscard]] double in_window(int messages) const noexcept;
 };

@@ -19,21 +19,21 @@ struct components {
   double pio_copy = 0;
   double post_misc = 0;
   // Low level: the rest.
-  double progress = 0;   // Of one entry of the completion queue.
+  double progress = 0;   // It takes this for one entry of the completion queue.
   double busy_post = 0;  // A post that found no room, per message, in the low level's test.
   double measurement_update = 0;  // What that test itself costs per message.
   // Input and output, and the network.
   double pcie = 0;
-  double memory_write = 0;             // Of the payload, at the target.
-  double memory_write_completion = 0;  // Of a completion, at the initiator.
+  double memory_write = 0;             // The target writes the payload.
+  double memory_write_completion = 0;  // The initiator gets a completion.
   double wire = 0;
   double network_switch = 0;
   // High level.
   double mpi_post = 0;
   double framework_post = 0;
-  double send_progress = 0;       // Of one send, the low level's share included.
-  double busy_post_per_send = 0;  // Likewise, what posts that found no room cost.
-  double framework_callback = 0;  // Of a receive that has completed.
+  double send_progress = 0;       // It takes this for one send, the low level's share included.
+  double busy_post_per_send = 0;  // Posts that found no room cost this for each send.
+  double framework_callback = 0;  // It runs when a receive has completed.
   double mpi_callback = 0;
   double mpi_after_progress = 0;
   // Counts.
@@ -69,6 +69,18 @@ struct prediction {
 };
 [[nodiscard]] prediction predict(const components& c);
 
+// What the paper observed of its machine, beside the same sum of the model.
+struct observation {
+  std::string_view name;    // The sum has this name.
+  std::string_view figure;  // This figure of the paper shows the sum.
+  double prediction::*modelled;
+  double ns;
+  std::string_view how;
+};
+[[nodiscard]] std::span<const observation> published_observations() noexcept;
+// The error of the model, in per cent of what was observed.
+[[nodiscard]] double error_percent(double modelled, double observed) noexcept;
+
 // The cost of one of `window` messages that are posted and then completed, in nanoseconds: below
 // posts_min the last completion is waited for.
 [[nodiscard]] double injection_in_windows(const components& c, int window);
@@ -90,12 +102,12 @@ struct bar {
 // What could be made faster: one component, or several at once.
 struct improvement {
   std::string_view name;
-  std::string_view panel;  // Of figure 17: a to d.
+  std::string_view panel;  // A panel of figure 17: a to d.
   double in_injection;     // Nanoseconds of it that an injection has.
   double in_latency;
 };
 [[nodiscard]] std::vector<improvement> improvements_of(const components& c);
-// By how many per cent the sum falls when that part of it falls by `reduction` (0 to 1).
+// The sum falls by so many per cent when that part of it falls by `reduction` (0 to 1).
 [[nodiscard]] double gain_percent(double part_ns, double sum_ns, double reduction) noexcept;
 
 }  // namespace weft::breakdown

@@ -10,18 +10,19 @@ const std::string_view page_begin = R"page(<!DOCTYPE html>
 <title>weft breakdown</title>
 <style>
 body { font: 15px/1.45 system-ui, sans-serif; color: #1d2733; margin: 0 auto; max-width: 1080px; padding: 0 20px 60px; background: #fbfbf9; }
-h1 { font-size: 24px; margin: 28px 0 2px; } h2 { font-size: 18px; margin: 36px 0 8px; }
+h1 { font-size: 24px; margin: 28px 0 2px; } h1, .facts, .advice li { overflow-wrap: anywhere; } h2 { font-size: 18px; margin: 36px 0 8px; }
 .facts { color: #5b6672; } .advice li { margin: 4px 0; }
 table { border-collapse: collapse; width: 100%; font-size: 13.5px; }
 th { text-align: left; color: #5b6672; font-weight: 600; border-bottom: 1px solid #cfd4d8; }
-td, th { padding: 3px 10px 3px 0; vertical-align: top; } td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; } td.n + td:not(.n), th.n + th:not(.n) { padding-left: 8px; }
-tr:nth-child(even) td { background: #f3f3ef; }
+td, th { padding: 3px 10px 3px 0; vertical-align: top; } td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; } td.n { white-space: nowrap; } td.n + td:not(.n), th.n + th:not(.n) { padding-left: 8px; }
+tr:nth-child(even) td { background: #f3f3ef; } tr.name td { background: none; padding-top: 8px; overflow-wrap: anywhere; }
 .legend span { display: inline-block; margin-right: 14px; } .legend i { display: inline-block; width: 11px; height: 11px; margin-right: 5px; border-radius: 2px; }
 svg text { font: 12px system-ui, sans-serif; fill: #1d2733; } svg .axis { stroke: #cfd4d8; }
 .note { color: #5b6672; font-size: 13px; } button { font: inherit; padding: 2px 10px; margin-right: 6px; cursor: pointer; }
 .row:hover rect { opacity: .82; } .row { cursor: pointer; }
-label.slider { display: grid; grid-template-columns: 330px 1fr 60px; gap: 12px; align-items: center; margin: 5px 0; }
-canvas { image-rendering: pixelated; border: 1px solid #cfd4d8; cursor: crosshair; }
+label.slider { display: grid; grid-template-columns: minmax(0, 2fr) minmax(0, 3fr) 60px; gap: 12px; align-items: center; margin: 5px 0; overflow-wrap: anywhere; } label.slider input { min-width: 0; }
+.bar { display: grid; grid-template-columns: 62px minmax(0, 2fr) minmax(0, 3fr); gap: 10px; align-items: center; font-size: 13px; margin: 4px 0; overflow-wrap: anywhere; } .bar b { font-weight: normal; text-align: right; } .bar i { display: inline-block; height: 15px; vertical-align: middle; }
+canvas { max-width: 100%; image-rendering: pixelated; border: 1px solid #cfd4d8; cursor: crosshair; }
 #tip { position: fixed; background: #1d2733; color: #fff; padding: 4px 9px; border-radius: 4px; font-size: 13px; pointer-events: none; display: none; white-space: pre; }
 </style>
 </head>
@@ -61,6 +62,12 @@ const pct = (x, of, digits = 1) => (of > 0 ? 100 * x / of : 0).toFixed(digits) +
 const time = s => s >= 1 ? s.toFixed(3) + " s" : s >= 1e-3 ? (s * 1e3).toFixed(2) + " ms" : (s * 1e6).toFixed(2) + " µs";
 const bytes = b => { const u = ["bytes", "KiB", "MiB", "GiB", "TiB"]; let i = 0; while (b >= 1024 && i < 4) { b /= 1024; ++i; } return (i ? b.toFixed(1) : b) + " " + u[i]; };
 function node(name, text, cls) { const n = document.createElement(name); if (text !== undefined) n.textContent = text; if (cls) n.className = cls; return n; }
+// What fits the window is drawn again when its width changes.
+const wide = () => Math.max(280, document.body.clientWidth - 40), drawn = [];
+function draw(f) { drawn.push(f); f(); }
+let last_width = wide();
+addEventListener("resize", () => { if (wide() !== last_width) { last_width = wide(); drawn.forEach(f => f()); } });
+const shown_path = at => at.replaceAll(" <- ", " ← ");
 function table(into, head, rows) {
   into.textContent = "";
   const t = node("table"), h = node("tr");
@@ -69,6 +76,11 @@ function table(into, head, rows) {
   rows.forEach(r => { const tr = node("tr"); r.forEach((c, i) => tr.append(node("td", c, head[i][0] === "#" ? "n" : ""))); t.append(tr); });
   into.append(t);
   if (!rows.length) into.append(node("p", "None.", "note"));
+}
+// The name of a row, which may be long, has a line of its own above it.
+function named_table(into, head, rows, names) {
+  table(into, head, rows);
+  [...into.querySelectorAll("tr")].slice(1).forEach((row, i) => { const name = node("tr", undefined, "name"), cell = node("td", shown_path(names[i])); cell.colSpan = head.length; name.append(cell); row.before(name); });
 }
 function tip(text, event) {
   const t = el("tip");
@@ -92,15 +104,17 @@ data.shares.forEach((s, i) => { const n = node("span"), c = node("i"); c.style.b
 const e = data.efficiency;
 const tree = [["parallel efficiency", e.parallel, 0], ["own work", e.own, 1], ["stolen work", e.stolen, 1], ["load balance", e.load_balance, 1],
   ["communication", e.communication, 1], ["serialisation", e.serialisation, 2], ["transfer", e.transfer, 2]];
-if (has_d3) {
-  const svg = d3.select("#efficiency").append("svg").attr("width", 720).attr("height", tree.length * 24);
+if (has_d3) draw(() => {
+  el("efficiency").textContent = "";
+  const width = Math.min(720, wide()), long = width - 320;
+  const svg = d3.select("#efficiency").append("svg").attr("width", width).attr("height", tree.length * 24);
   const g = svg.selectAll("g").data(tree).enter().append("g").attr("transform", (d, i) => "translate(0," + i * 24 + ")");
   g.append("text").attr("x", d => d[2] * 22).attr("y", 15).text(d => d[0]);
-  g.append("rect").attr("x", 220).attr("y", 3).attr("height", 15).attr("width", 400).attr("fill", "#ececE6");
-  g.append("rect").attr("x", 220).attr("y", 3).attr("height", 15).attr("width", d => 400 * Math.max(0, Math.min(1, d[1])))
+  g.append("rect").attr("x", 220).attr("y", 3).attr("height", 15).attr("width", long).attr("fill", "#ececE6");
+  g.append("rect").attr("x", 220).attr("y", 3).attr("height", 15).attr("width", d => long * Math.max(0, Math.min(1, d[1])))
     .attr("fill", d => d[0] === "stolen work" || d[0] === "own work" ? "#7fc8a9" : d[1] >= .8 ? "#0b6e4f" : d[1] >= .6 ? "#e0a030" : "#c1440e");
-  g.append("text").attr("x", 632).attr("y", 15).text(d => pct(d[1], 1));
-} else table(el("efficiency"), ["efficiency", "#value"], tree.map(t => ["  ".repeat(t[2]) + t[0], pct(t[1], 1)]));
+  g.append("text").attr("x", width - 88).attr("y", 15).text(d => pct(d[1], 1));
+}); else table(el("efficiency"), ["efficiency", "#value"], tree.map(t => ["  ".repeat(t[2]) + t[0], pct(t[1], 1)]));
 
 // --- Ranks: a row each, or groups of neighbours when there are many.
 const rows_max = 64;
@@ -119,8 +133,8 @@ function draw_ranks() {
   }
   if (!has_d3) return table(el("ranks"), ["rank"].concat(data.shares.map(s => "#" + s)), rows.map(r => [name(r)].concat(r.shares.map(s => pct(s, r.seconds)))));
   el("ranks").textContent = "";
-  const high = rows.length > 32 ? 11 : 19, width = 900, left = 76;
-  const svg = d3.select("#ranks").append("svg").attr("width", left + width + 40).attr("height", rows.length * (high + 2) + 24);
+  const high = rows.length > 32 ? 11 : 19, left = 76, width = Math.min(900, wide() - left - 24);
+  const svg = d3.select("#ranks").append("svg").attr("width", left + width + 24).attr("height", rows.length * (high + 2) + 24);
   const g = svg.selectAll("g").data(rows).enter().append("g").attr("class", "row").attr("transform", (d, i) => "translate(0," + i * (high + 2) + ")")
     .on("click", function (a, b) {
       const r = d3.select(this).datum();
@@ -143,8 +157,9 @@ function draw_waits() {
   if (chosen.rank >= 0) { const b = node("button", "all ranks"); b.onclick = () => { chosen.rank = -1; draw_waits(); draw_ranks(); }; el("filter").append(b); }
   const shown = mine.filter((w, i) => i < 8 || w.seconds > 0.0005 * data.rank_seconds).slice(0, 60);
   const few = l => l.slice(0, 6).join(", ") + (l.length > 6 ? " and " + (l.length - 6) + " others" : "");
-  table(el("waits"), ["kind", "#share of time", "#total", "#times", "#longest", "ranks", "wait in", "for rank", "which comes to"],
-    shown.map(w => [w.state, pct(w.seconds, data.rank_seconds), time(w.seconds), "" + w.count, time(w.longest), few(w.waiters), w.at, w.cause < 0 ? "" : "" + w.cause, w.cause_at]));
+  named_table(el("waits"), ["kind", "#share of time", "#total", "#times", "#longest", "ranks that wait"],
+    shown.map(w => [w.state, pct(w.seconds, data.rank_seconds), time(w.seconds), "" + w.count, time(w.longest), few(w.waiters)]),
+    shown.map(w => w.at + (w.cause < 0 ? "" : ", for rank " + w.cause + (w.cause_at ? ", which comes to " + w.cause_at : ""))));
   if (shown.length < mine.length) el("waits").append(node("p", (mine.length - shown.length) + " shorter ones are in the data.", "note"));
 }
 
@@ -181,13 +196,14 @@ function draw_matrix() {
 
 // --- Sizes.
 function draw_sizes() {
+  el("sizes").textContent = "";
   const m = data.messages, s = m.sizes, last = s.reduce((a, c, i) => c[0] ? i : a, -1);
   el("sizes").append(node("p", m.sent + " messages of " + bytes(m.bytes) + " in all; " + m.unexpected + " came before their receive, " + m.rendezvous + " by rendezvous; " + m.collectives + " calls of collectives.", "note"));
   if (last < 0) return;
   const label = i => i === 0 ? "0" : bytes(Math.pow(2, i - 1));
   if (!has_d3) { const t = node("div"); el("sizes").append(t); return table(t, ["from", "#messages", "#bytes"], s.slice(0, last + 1).map((c, i) => [label(i), "" + c[0], bytes(c[1])])); }
-  const shown = s.slice(0, last + 1), most = Math.max.apply(null, shown.map(c => c[0])), step = Math.min(60, 960 / shown.length);
-  const svg = d3.select("#sizes").append("svg").attr("width", 1000).attr("height", 190);
+  const shown = s.slice(0, last + 1), most = Math.max.apply(null, shown.map(c => c[0])), step = Math.min(60, (wide() - 70) / shown.length);
+  const svg = d3.select("#sizes").append("svg").attr("width", Math.min(1000, wide())).attr("height", 190);
   const g = svg.selectAll("g").data(shown).enter().append("g").attr("transform", (d, i) => "translate(" + (20 + i * step) + ",0)");
   g.append("rect").attr("y", d => 140 - 120 * d[0] / most).attr("height", d => 120 * d[0] / most).attr("width", step - 3).attr("fill", "#2b6cb0");
   g.append("text").attr("x", step / 2).attr("y", d => 135 - 120 * d[0] / most).attr("text-anchor", "middle").text(d => d[0] ? d[0] : "");
@@ -224,23 +240,24 @@ function draw_what_if() {
     const l = node("label", undefined, "slider"), s = node("input"), v = node("span", "0 %");
     s.type = "range"; s.min = 0; s.max = 90; s.step = 5; s.value = 0;
     s.oninput = () => { o.by = +s.value; v.textContent = "−" + s.value + " %"; sum(); };
-    l.append(node("span", o.name), s, v); box.append(l);
+    l.append(node("span", shown_path(o.name)), s, v); box.append(l);
   });
   function draw_curves() {
     const into = el("curves"); into.textContent = "";
-    if (!has_d3) return table(into, ["part", "#at −50 %"], options.map(o => [o.name, pct(o.gain(50), T)]));
+    if (!has_d3) return table(into, ["part", "#at −50 %"], options.map(o => [shown_path(o.name), pct(o.gain(50), T)]));
     const top = Math.max(0.05, Math.max.apply(null, options.map(o => o.gain(90) / T)));
-    const svg = d3.select(into).append("svg").attr("width", 1000).attr("height", 250), x = p => 50 + p * 5.5, y = v => 220 - 200 * v / top;
-    [0, .25, .5, .75, 1].forEach(f => { svg.append("line").attr("class", "axis").attr("x1", 50).attr("x2", 545).attr("y1", y(f * top)).attr("y2", y(f * top)); svg.append("text").attr("x", 44).attr("y", y(f * top) + 4).attr("text-anchor", "end").text((100 * f * top).toFixed(0) + " %"); });
+    const width = Math.min(620, wide()), svg = d3.select(into).append("svg").attr("width", width).attr("height", 250), x = p => 50 + p * (width - 70) / 100, y = v => 220 - 200 * v / top;
+    [0, .25, .5, .75, 1].forEach(f => { svg.append("line").attr("class", "axis").attr("x1", 50).attr("x2", x(90)).attr("y1", y(f * top)).attr("y2", y(f * top)); svg.append("text").attr("x", 44).attr("y", y(f * top) + 4).attr("text-anchor", "end").text((100 * f * top).toFixed(0) + " %"); });
     [10, 30, 50, 70, 90].forEach(p => svg.append("text").attr("x", x(p)).attr("y", 240).attr("text-anchor", "middle").text("−" + p + " %"));
     const line = ["#0b6e4f", "#c1440e", "#2b6cb0", "#e0a030", "#5b5f97", "#9c4a97", "#8a97a3", "#7fc8a9"];
     const g = svg.selectAll("g").data(options).enter().append("g");
     g.append("polyline").attr("points", d => [0, 10, 30, 50, 70, 90].map(p => x(p) + "," + y(d.gain(p) / T)).join(" ")).attr("fill", "none").attr("stroke-width", 2).attr("stroke", (d, i) => line[i % 8]);
     g.append("circle").attr("class", "at").attr("cx", d => x(d.by)).attr("cy", d => y(d.gain(d.by) / T)).attr("r", 5).attr("fill", (d, i) => line[i % 8]);
-    g.append("rect").attr("x", 570).attr("y", (d, i) => 14 + i * 22).attr("width", 14).attr("height", 4).attr("fill", (d, i) => line[i % 8]);
-    g.append("text").attr("x", 590).attr("y", (d, i) => 20 + i * 22).text(d => d.name.length > 58 ? d.name.slice(0, 57) + "…" : d.name);
+    const names = node("div", undefined, "legend");
+    options.forEach((o, i) => { const n = node("div"), c = node("i"); c.style.background = line[i % 8]; n.append(c, shown_path(o.name)); names.append(n); });
+    into.append(names);
   }
-  sum();
+  sum(); drawn.push(draw_curves);
 }
 
 // --- A message that has been measured.
@@ -257,17 +274,17 @@ function draw_message() {
   sums.forEach(s => s[1].parts.forEach(p => { if (names.indexOf(p.name) < 0) names.push(p.name); }));
   const colour = n => ["#0b6e4f", "#2b6cb0", "#e0a030", "#c1440e", "#5b5f97", "#7fc8a9", "#8a97a3", "#9c4a97", "#7fb0e0", "#d9a0a0", "#b0b060"][names.indexOf(n) % 11];
   const left = p => Math.max(0, p.ns) * (1 - (by[p.name] || 0) / 100);
-  function draw() {
+  function draw_sums() {
     plot.textContent = "";
     now.textContent = sums.map(s => s[0] + ": " + ns(s[1].parts.reduce((a, p) => a + left(p), 0)) + " of a modelled " + ns(s[1].modelled) + ", observed " + ns(s[1].observed.ns) + " (model " + (s[1].error_percent >= 0 ? "+" : "") + s[1].error_percent.toFixed(1) + " %)").join("; ");
     if (!has_d3) return;
-    const svg = d3.select(plot).append("svg").attr("width", 1040).attr("height", 96);
+    const svg = d3.select(plot).append("svg").attr("width", Math.min(1010, wide())).attr("height", 96);
     sums.forEach((s, row) => {
       const whole = s[1].parts.reduce((a, p) => a + Math.max(0, p.ns), 0);
       let x = 150;
       svg.append("text").attr("x", 142).attr("y", 26 + row * 44).attr("text-anchor", "end").text(s[0]);
       s[1].parts.forEach(p => {
-        const w = whole > 0 ? 850 * left(p) / whole : 0;
+        const w = whole > 0 ? (Math.min(1010, wide()) - 160) * left(p) / whole : 0;
         svg.append("rect").attr("class", "part").attr("x", x).attr("y", 8 + row * 44).attr("width", w).attr("height", 28).attr("fill", colour(p.name))
           .on("mousemove", a => tip(p.name + ": " + ns(p.ns) + "\n" + p.meaning + "\nmedian " + ns(p.quantiles[10]) + ", 90 % below " + ns(p.quantiles[18]) + ", deviation " + ns(p.deviation), event_of(a))).on("mouseout", () => tip(""));
         if (w > 52) svg.append("text").attr("x", x + w / 2).attr("y", 26 + row * 44).attr("text-anchor", "middle").style("fill", "#fff").text(p.name);
@@ -278,30 +295,26 @@ function draw_message() {
   names.forEach(n => {
     const l = node("label", undefined, "slider"), s = node("input"), v = node("span", "0 %");
     s.type = "range"; s.min = 0; s.max = 90; s.step = 5; s.value = 0;
-    s.oninput = () => { by[n] = +s.value; v.textContent = "−" + s.value + " %"; draw(); };
+    s.oninput = () => { by[n] = +s.value; v.textContent = "−" + s.value + " %"; draw_sums(); };
     l.append(node("span", n), s, v); sliders.append(l);
   });
   const rows = [];
   sums.forEach(s => s[1].parts.forEach(p => rows.push([s[0], p.name, p.level, ns(p.ns), ns(p.deviation), ns(p.quantiles[10]), ns(p.quantiles[18]), "" + p.samples, p.meaning])));
   table(parts, ["sum", "part", "level", "#mean", "#deviation", "#median", "#90 %", "#samples", "what it is"], rows);
-  draw();
+  draw(draw_sums);
 }
 
 if (!data.messages.sent) chosen.measure = "waiting";
-draw_ranks(); draw_waits(); draw_matrix(); draw_sizes(); draw_what_if(); draw_message();
+draw(draw_ranks); draw_waits(); draw_matrix(); draw(draw_sizes); draw_what_if(); draw_message();
 // --- The run again: what a replay of its events says.
 function bars(into, rows, whole, columns, colour) {
-  if (!has_d3) return table(into, [columns[0]].concat(columns.slice(1).map(c => "#" + c)), rows.map(r => [r.at].concat(r.values.map(v => pct(v, whole)))));
-  into.textContent = "";
-  const most = Math.max.apply(null, rows.map(r => r.values.reduce((a, b) => a + b, 0)).concat([1e-12])), high = 22;
-  const svg = d3.select(into).append("svg").attr("width", 1080).attr("height", rows.length * high + 4);
-  const g = svg.selectAll("g").data(rows).enter().append("g").attr("transform", (d, i) => "translate(0," + i * high + ")");
-  rows.forEach((r, i) => {
-    let x = 0;
-    r.values.forEach((v, k) => { const w = 320 * v / most; svg.append("rect").attr("x", 74 + x).attr("y", i * high + 3).attr("width", w).attr("height", 15).attr("fill", colour[k]); x += w; });
+  const sum = r => r.values.reduce((a, b) => a + b, 0), most = Math.max.apply(null, rows.map(sum).concat([1e-12]));
+  rows.forEach(r => {
+    const line = node("div", undefined, "bar"), bar = node("span");
+    r.values.forEach((v, k) => { const part = node("i"); part.style.cssText = "width:" + 100 * v / most + "%;background:" + colour[k]; part.title = columns[k] + " " + pct(v, whole); bar.append(part); });
+    line.append(node("b", pct(sum(r), whole)), bar, node("span", shown_path(r.at)));
+    into.append(line);
   });
-  g.append("text").attr("x", 66).attr("y", 15).attr("text-anchor", "end").text(d => pct(d.values.reduce((a, b) => a + b, 0), whole));
-  g.append("text").attr("x", d => 82 + 320 * d.values.reduce((a, b) => a + b, 0) / most).attr("y", 15).text(d => d.at.length > 92 ? d.at.slice(0, 91) + "…" : d.at);
 }
 function draw_run() {
   const r = data.run;
@@ -310,9 +323,9 @@ function draw_run() {
   el("run-note").textContent = "From the events of " + (r.missing_events ? "the last " : "the whole run, ") + time(r.recorded_seconds)
     + (r.missing_events ? ": those before were not kept." : ".") + " A replay of them as they were takes " + time(r.replayed_seconds) + ".";
   const some = l => l.slice(0, 14), path = some(r.critical_path).filter(c => c.seconds > 0.0005 * r.recorded_seconds);
-  bars(el("path"), path.map(c => ({ at: c.at, values: [c.seconds] })), r.recorded_seconds, ["place", "share of the run"], ["#2b6cb0"]);
+  bars(el("path"), path.map(c => ({ at: c.at, values: [c.seconds] })), r.recorded_seconds, ["share of the run"], ["#2b6cb0"]);
   const all = r.delays.reduce((a, c) => a + c.seconds + c.indirect, 0);
-  if (r.delays.length) bars(el("delays"), some(r.delays).filter(c => c.seconds + c.indirect > 0.0005 * all).map(c => ({ at: c.at, values: [c.seconds, c.indirect] })), all, ["place", "directly", "by way of others"], ["#c1440e", "#e9b08f"]);
+  if (r.delays.length) bars(el("delays"), some(r.delays).filter(c => c.seconds + c.indirect > 0.0005 * all).map(c => ({ at: c.at, values: [c.seconds, c.indirect] })), all, ["directly", "by way of others"], ["#c1440e", "#e9b08f"]);
   else el("delays").append(node("p", "None.", "note"));
   table(el("tolerance"), ["#until the run takes longer by", "#each message may take longer by"], r.tolerance.map(t => [(100 * t[0]).toFixed(0) + " %", t[1] === null ? "any time" : time(t[1])]));
 }
@@ -325,8 +338,10 @@ if ((data.regions || []).length) {
   table(el("regions"), ["region", "#times", "#ranks"].concat(region_columns), data.regions.map(r => [r.name, "" + r.entries, "" + r.ranks].concat(region_row(r))));
   table(el("iterations"), ["region", "#iteration", "#ranks"].concat(region_columns), data.iterations.slice(0, 256).map(r => [r.name, "" + r.iteration, "" + r.ranks].concat(region_row(r))));
 }
-table(el("places"), ["call", "#calls", "#computing before", "#in the call", "#ranks", "most by", "#of it"],
-  data.places.slice(0, 60).map(p => [p.at, "" + p.calls, time(p.computing), time(p.in_calls), "" + p.ranks, p.slowest < 0 ? "" : "rank " + p.slowest, p.slowest < 0 ? "" : time(p.slowest_seconds)]));
+const in_call = p => p.in_calls > 0 ? [time(p.least), time(p.mean), time(p.most)] : ["", "", ""];
+const takes_along = p => !p.messages ? "" : p.messages + " of " + bytes(p.least_bytes) + (p.least_bytes < p.most_bytes ? " to " + bytes(p.most_bytes) + ", mean " + bytes(Math.round(p.mean_bytes)) : "");
+const call_head = ["#calls", "#computing before", "#in calls", "#least", "#mean", "#most", "messages", "#ranks", "most computing"], shown_places = data.places.slice(0, 60);
+named_table(el("places"), call_head, shown_places.map(p => ["" + p.calls, time(p.computing), time(p.in_calls)].concat(in_call(p), [takes_along(p), "" + p.ranks, p.slowest < 0 ? "" : "rank " + p.slowest + ": " + time(p.slowest_seconds)])), shown_places.map(p => p.at));
 document.body.setAttribute("data-ready", "1");
 })();
 )page";

@@ -22,9 +22,15 @@ constexpr std::size_t at(std::int64_t i) noexcept {
 bool is_own_time(step_kind k) noexcept {
   return k == step_kind::compute || k == step_kind::in_call || k == step_kind::sleep;
 }
+bool needs_message(step_kind k) noexcept {
+  return k == step_kind::receive || k == step_kind::found;
+}
+// Needs all who come to a collective.
+bool is_meeting(step_kind k) noexcept {
+  return k == step_kind::collective || k == step_kind::met;
+}
 bool is_wait(step_kind k) noexcept {
-  return k == step_kind::receive || k == step_kind::caused || k == step_kind::taken ||
-         k == step_kind::collective;
+  return needs_message(k) || k == step_kind::caused || k == step_kind::taken || is_meeting(k);
 }
 bool is_computation(step_kind k) noexcept {
   return k == step_kind::compute;
@@ -117,7 +123,7 @@ void replay::find_causes() {
     if (s.kind == step_kind::send) sends[{n.step.rank, s.peer, s.number}] = n.step;
     if (s.kind == step_kind::post) posts[{s.peer, n.step.rank, s.number}] = n.step;
   }
-  // Who ran before on the same worker.
+  // The steps that ran before on the same worker.
   std::map<int, std::vector<id>> of_worker;
   std::map<int, int> ranks_of_worker;
   for (const std::int32_t worker : p_.worker_of_rank) ++ranks_of_worker[worker];
@@ -126,16 +132,15 @@ void replay::find_causes() {
     const step& s = of(n.step);
     n.duration = is_own_time(s.kind) && !s.is_stolen ? s.ns : 0;
     n.first_cause = static_cast<std::int32_t>(causes_.size());
-    // Of several that one wait was for, the first waits for all, and the others only for it.
+    // Where one wait was for several, the first step waits for all, and the others only for it.
     const auto& steps = p_.of_rank[at(n.step.rank)];
     const auto is_of_wait = [&](const step& one) {
-      return (one.kind == step_kind::receive || one.kind == step_kind::taken) &&
-             one.end_ns == s.end_ns;
+      return (needs_message(one.kind) || one.kind == step_kind::taken) && one.end_ns == s.end_ns;
     };
     const bool is_first = n.step.number == 0 || !is_of_wait(steps[at(n.step.number - 1)]);
     for (std::size_t i = at(n.step.number); is_first && i < steps.size() && is_of_wait(steps[i]);
          ++i) {
-      const bool receives = steps[i].kind == step_kind::receive;
+      const bool receives = needs_message(steps[i].kind);
       const auto& from = receives ? sends : posts;
       const auto found = receives ? from.find({steps[i].peer, n.step.rank, steps[i].number})
                                   : from.find({n.step.rank, steps[i].peer, steps[i].number});
@@ -153,22 +158,17 @@ void replay::find_causes() {
         causes_.push_back({s.peer, static_cast<std::int32_t>(cause - theirs.begin())});
     }
     n.last_message = static_cast<std::int32_t>(causes_.size());
-    if (n.step.number > 0) {
-      // When a collective's last rank came.
-      const id before{n.step.rank, n.step.number - 1};
-      if (s.kind == step_kind::collective) {
-        arrival& m = meetings_[at(s.peer)];
-        const meeting_of_pattern& kind = p_.meetings[at(s.peer)];
-        const bool counts = kind.how != accounts::relation::from_root || kind.root == n.step.rank;
-        if (counts && of(before).end_ns >= m.last) m = {of(before).end_ns, before};
-      }
+    // When a collective's last rank came.
+    if (const id came = came_by(n.step); came.rank >= 0) {
+      arrival& m = meetings_[at(s.peer)];
+      if (of(came).end_ns >= m.last) m = {of(came).end_ns, came};
     }
     const int worker = p_.worker_of_rank[at(n.step.rank)];
     if (ranks_of_worker[worker] > 1) {
       auto& ran = of_worker[worker];
       const double begun = begun_of(n.step);
       for (auto other = ran.rbegin(); other != ran.rend() && of(*other).end_ns > begun; ++other)
-        // In the middle of what the step took there was no waiting for it.
+        // The step did not wait for what ended in the middle of its own time.
         if (other->rank != n.step.rank && is_own_time(of(*other).kind) &&
             of(*other).end_ns <= s.end_ns - n.duration) {
           causes_.push_back(*other);
@@ -180,16 +180,26 @@ void replay::find_causes() {
   }
 }
 
+// The step with whose end a rank comes to the collective of step `i`, if it does and others need it.
+replay::id replay::came_by(const id& i) const noexcept {
+  const step& s = of(i);
+  const bool is_before = s.kind == step_kind::collective;
+  if ((!is_before && s.kind != step_kind::come) || (is_before && i.number == 0)) return {};
+  const meeting_of_pattern& kind = p_.meetings[at(s.peer)];
+  if (kind.how == collective_relation::from_root && kind.root != i.rank) return {};
+  return {i.rank, is_before ? i.number - 1 : i.number};
+}
+
 bool replay::needs_meeting(const step& s, std::int32_t rank) const noexcept {
   const meeting_of_pattern& kind = p_.meetings[at(s.peer)];
   if (meetings_[at(s.peer)].last > s.end_ns) return false;
   switch (kind.how) {
-    case accounts::relation::all:
+    case collective_relation::all:
       return true;
-    case accounts::relation::from_root:
+    case collective_relation::from_root:
       return kind.root != rank;
-    case accounts::relation::to_root:
-      return true;  // In weft the others mostly wait for all as well; who did not, left before.
+    case collective_relation::to_root:
+      return true;  // The others of weft mostly wait for all as well; one that did not, left before.
   }
   return false;
 }
@@ -212,7 +222,7 @@ void replay::find_residues() {
       }
       ready = std::max(ready, of(cause).end_ns);
     }
-    if (s.kind == step_kind::collective && needs_meeting(s, n.step.rank))
+    if (is_meeting(s.kind) && needs_meeting(s, n.step.rank))
       ready = std::max(ready, meetings_[at(s.peer)].last);
     // A rank of its worker may have run in the middle of it.
     ready = std::min(ready, std::max(begun, s.end_ns - n.duration));
@@ -255,16 +265,16 @@ double replay::evaluate(const replay_change& change, std::vector<id>* latest) co
     return times[place] * (shares.empty() ? 1 : shares[at(i.rank) * times.size() + place]);
   };
   const auto end_of = [&](const id& i) { return ends[first_[at(i.rank)] + at(i.number)]; };
-  // Arrivals at collectives are known before their ends are, as in the record.
-  const auto arrive = [&](const id& before) {
-    const auto& steps = p_.of_rank[at(before.rank)];
-    if (at(before.number) + 1 >= steps.size()) return;
-    const step& next = steps[at(before.number) + 1];
-    if (next.kind != step_kind::collective) return;
-    const meeting_of_pattern& kind = p_.meetings[at(next.peer)];
-    if (kind.how == accounts::relation::from_root && kind.root != before.rank) return;
-    arrival& m = met[at(next.peer)];
-    if (end_of(before) >= m.last) m = {end_of(before), before};
+  // Arrivals at collectives are known before their ends are, as in the record: with the step before, or the one that comes.
+  const auto arrive = [&](const id& now) {
+    const auto& steps = p_.of_rank[at(now.rank)];
+    for (std::int32_t number = now.number; number <= now.number + 1 && at(number) < steps.size();
+         ++number) {
+      const id came = came_by({now.rank, number});
+      if (came.rank < 0 || came.number != now.number) continue;
+      arrival& m = met[at(steps[at(number)].peer)];
+      if (end_of(now) >= m.last) m = {end_of(now), now};
+    }
   };
   double last = 0;
   for (const node& n : nodes_) {
@@ -276,14 +286,14 @@ double replay::evaluate(const replay_change& change, std::vector<id>* latest) co
       const id& cause = causes_[at(i)];
       const bool is_message = i < n.last_message;
       const double then =
-          end_of(cause) + (is_message && s.kind == step_kind::receive ? change.more_ns : 0);
+          end_of(cause) + (is_message && needs_message(s.kind) ? change.more_ns : 0);
       is_transfer |= is_message;
       if (then > ready) {
         ready = then;
         by = cause;
       }
     }
-    if (s.kind == step_kind::collective) {
+    if (is_meeting(s.kind)) {
       is_transfer = true;
       const arrival& m = met[at(s.peer)];
       if (needs_meeting(s, n.step.rank)) {
@@ -362,8 +372,7 @@ void replay::charge(int rank, double from, double until, int depth,
     // It waited itself: for whom?
     const node& n = *node_at(now);
     id cause = n.cause;
-    if (s.kind == step_kind::collective && needs_meeting(s, rank))
-      cause = meetings_[at(s.peer)].who;
+    if (is_meeting(s.kind) && needs_meeting(s, rank)) cause = meetings_[at(s.peer)].who;
     if (cause.rank < 0 || cause.rank == rank || depth == depth_max) continue;
     const double came = std::min(of(cause).end_ns, end);
     if (came > begin) charge(cause.rank, begin, came, depth + 1, to);
@@ -375,8 +384,7 @@ std::vector<place_cost> replay::delays() const {
   for (const node& n : nodes_) {
     const step& s = of(n.step);
     id cause = n.cause;
-    if (s.kind == step_kind::collective && needs_meeting(s, n.step.rank))
-      cause = meetings_[at(s.peer)].who;
+    if (is_meeting(s.kind) && needs_meeting(s, n.step.rank)) cause = meetings_[at(s.peer)].who;
     if (cause.rank < 0 || cause.rank == n.step.rank) continue;
     const double begun = begun_of(n.step), came = std::min(of(cause).end_ns, s.end_ns);
     if (came > begun) charge(cause.rank, begun, came, 0, by_place);

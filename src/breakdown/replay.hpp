@@ -28,7 +28,8 @@ struct replay_change {
 struct place_cost {
   std::string place;
   double ns = 0;
-  double indirect_ns = 0;  // Of delays: by way of others, which waited themselves.
+  double indirect_ns =
+      0;  // The part of a delay that came by way of others, which waited themselves.
 };
 
 class replay {
@@ -40,7 +41,7 @@ class replay {
   [[nodiscard]] double run(const replay_change& change = {}) const;
   // The chain of steps that ends last, the longest parts first.
   [[nodiscard]] std::vector<place_cost> critical_path() const;
-  // Of waits: the computation of others that they were for.
+  // The computation of others that waits were for.
   [[nodiscard]] std::vector<place_cost> delays() const;
   // How much more each message may take until the run takes `loss` (0.01: 1 %) longer; infinity: any.
   [[nodiscard]] double tolerance_ns(double loss) const;
@@ -63,19 +64,20 @@ class replay {
   void find_residues();
   [[nodiscard]] const step& of(const id& i) const noexcept;
   [[nodiscard]] double begun_of(const id& i) const noexcept;
+  [[nodiscard]] id came_by(const id& i) const noexcept;
   [[nodiscard]] bool needs_meeting(const step& s, std::int32_t rank) const noexcept;
   [[nodiscard]] int rounds_of(const step& s) const noexcept;
   [[nodiscard]] const node* node_at(const id& i) const noexcept;
   // When each step ends, by rank and number; `latest` takes what it waited for last.
   double evaluate(const replay_change& change, std::vector<id>* latest) const;
-  // By rank and place: how many times what it takes its computation there would take; empty: as much.
+  // One for each rank and place: its computation there would take so many times what it takes; empty: as much.
   [[nodiscard]] std::vector<double> shares_of_mean(double evenness) const;
   void charge(int rank, double from, double until, int depth, std::vector<place_cost>& to) const;
 
   const pattern& p_;
-  std::vector<std::size_t> first_;  // Of a rank's steps, counted over all.
-  std::vector<node> nodes_;         // In the order of their ends.
-  std::vector<std::int32_t> at_;    // Of each step, counted over all: its node.
+  std::vector<std::size_t> first_;  // The number of each rank's first step, counted over all.
+  std::vector<node> nodes_;         // They are in the order of their ends.
+  std::vector<std::int32_t> at_;    // The node of each step, counted over all.
   std::vector<id> causes_;
   struct arrival {
     double last = -1;  // When the last that counts came.

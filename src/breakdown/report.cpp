@@ -3,18 +3,20 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 
 #include "base/format.hpp"
 #include "breakdown/page.hpp"
 
 namespace weft::breakdown {
 
-using namespace accounts;
+using namespace profile;
 
 namespace {
 
 constexpr std::size_t waits_in_text = 8;
 constexpr std::size_t ranks_in_text = 16;
+constexpr std::size_t calls_in_text = 8;
 constexpr std::size_t exchanges_in_page = 20'000;
 constexpr std::size_t rows_in_page = 200;
 
@@ -40,6 +42,33 @@ std::string share_columns(const std::array<double, share_count>& seconds, double
   std::string line;
   for (const double one : seconds) line += formatted("{:>9.1f}%", percent(one, whole));
   return line;
+}
+
+double mean_of(const spread& s) {
+  return s.count == 0 ? 0 : static_cast<double>(s.sum) / static_cast<double>(s.count);
+}
+
+// What each call took and took along, as mpiP has them of call sites.
+std::string calls_text(const summary& s) {
+  std::vector<const place_summary*> all;
+  for (const place_summary& one : s.places)
+    if (one.times.count != 0) all.push_back(&one);
+  if (all.empty()) return {};
+  std::ranges::stable_sort(all, std::greater{}, [](const place_summary* p) { return p->in_calls; });
+  std::string text = formatted("  {:>9} {:>12} {:>12} {:>12} {:>9} {:>11} {:>11} {:>11}\n", "calls",
+                               "least", "mean", "most", "messages", "least", "mean bytes", "most");
+  for (std::size_t i = 0; i < std::min(all.size(), calls_in_text); ++i) {
+    const place_summary& p = *all[i];
+    text += formatted("  {:>9} {:>12} {:>12} {:>12} ", p.times.count, time_text(p.least),
+                      time_text(p.mean()), time_text(p.most));
+    text += p.sent.count == 0 ? formatted("{:>45}", "")
+                              : formatted("{:>9} {:>11} {:>11.1f} {:>11}", p.sent.count,
+                                          p.sent.least, mean_of(p.sent), p.sent.most);
+    text += formatted("  {}\n", p.at);
+  }
+  if (all.size() > calls_in_text)
+    text += formatted("    and {} other places, in the data\n", all.size() - calls_in_text);
+  return text;
 }
 
 std::string rank_list(const std::vector<int>& ranks) {
@@ -106,6 +135,7 @@ std::string text_of(const summary& s) {
       "  messages: {} of {} in all; {} came before their receive, {} by rendezvous; {} "
       "collectives\n",
       m.sent, bytes_text(m.bytes), m.unexpected, m.rendezvous, m.collectives);
+  text += calls_text(s);
   if (s.causes_lost != 0) text += formatted("  causes not known: {}\n", s.causes_lost);
   if (s.run) text += text_of(*s.run);
   for (const std::string& line : s.advice) text += formatted("  * {}\n", line);
@@ -171,10 +201,12 @@ std::string json_of(const summary& s) {
   std::vector<std::string> names;
   for (int i = 0; i < share_count; ++i) names.emplace_back(name_of(static_cast<share>(i)));
   add("shares", listed(names, names.size(), [](const auto& n) { return quoted(n); }));
-  names.clear();
-  for (int i = 0; i < wait_state_count; ++i)
-    names.emplace_back(name_of(static_cast<wait_state>(i)));
-  add("wait_states", listed(names, names.size(), [](const auto& n) { return quoted(n); }));
+  add("wait_states", listed(wait_states, wait_states.size(),
+                            [](const wait_state_row& one) { return quoted(one.name.value); }));
+  add("wait_state_descriptions",
+      listed(wait_states, wait_states.size(), [](const wait_state_row& one) {
+        return quoted(formatted("{}, until {}", one.waits.value, one.until.value));
+      }));
   add("share_seconds", numbers(s.share_seconds));
   add("wait_state_seconds", numbers(s.state_seconds));
   const efficiencies& e = s.efficiency;
@@ -213,8 +245,12 @@ std::string json_of(const summary& s) {
   add("places", listed(s.places, rows_in_page, [](const place_summary& p) {
         return formatted(
             "{{\"at\": {}, \"calls\": {}, \"computing\": {:.9g}, \"in_calls\": {:.9g}, "
-            "\"ranks\": {}, \"slowest\": {}, \"slowest_seconds\": {:.9g}}}",
-            quoted(p.at), p.calls, p.computing, p.in_calls, p.ranks, p.slowest, p.slowest_seconds);
+            "\"least\": {:.9g}, \"mean\": {:.9g}, \"most\": {:.9g}, \"messages\": {}, \"bytes\": {}, "
+            "\"least_bytes\": {}, \"mean_bytes\": {:.9g}, \"most_bytes\": {}, \"ranks\": {}, \"slowest\": {}, "
+            "\"slowest_seconds\": {:.9g}}}",
+            quoted(p.at), p.calls, p.computing, p.in_calls, p.least, p.mean(), p.most, p.sent.count,
+            p.sent.sum, p.sent.least, mean_of(p.sent), p.sent.most, p.ranks, p.slowest,
+            p.slowest_seconds);
       }));
   add("exchanges", listed(s.exchanges, exchanges_in_page, [](const exchange& x) {
         return formatted("[{}, {}, {}, {}, {:.9g}]", x.from, x.to, x.messages, x.bytes, x.waiting);
@@ -246,6 +282,25 @@ std::string csv_of(const summary& s) {
     for (const double one : r.share_seconds) text += formatted(",{:.9f}", one);
     text += '\n';
   }
+  return text;
+}
+
+std::string calls_csv_of(const record& r, const summary& s) {
+  std::string text =
+      "rank,computing,calls,in_calls,least,mean,most,messages,bytes,least_bytes,mean_bytes,most_bytes,place\n";
+  const auto row = [&](const std::string& rank, double computing, const spread& times,
+                       const spread& sent, std::string at) {
+    // Names of C++ have commas in them, and may have quotes.
+    for (std::size_t i = 0; (i = at.find('"', i)) != at.npos; i += 2) at.insert(i, 1, '"');
+    const auto seconds = [&](std::uint64_t ticks) { return r.seconds(ticks); };
+    text += formatted("{},{:.9f},{},{:.9f},{:.9f},{:.9f},{:.9f},{},{},{},{:.3f},{},\"{}\"\n", rank,
+                      computing, times.count, seconds(times.sum), seconds(times.least),
+                      mean_of(times) * seconds(1), seconds(times.most), sent.count, sent.sum,
+                      sent.least, mean_of(sent), sent.most, at);
+  };
+  for (const rank_calls& one : calls_by_rank(r))
+    row(formatted("{}", one.rank), one.computing, one.times, one.sent, one.at);
+  for (const place_summary& one : s.places) row("*", one.computing, one.times, one.sent, one.at);
   return text;
 }
 

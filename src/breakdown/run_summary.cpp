@@ -1,12 +1,14 @@
 #include "breakdown/run_summary.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <string_view>
 
 #include "base/format.hpp"
 #include "breakdown/event_log.hpp"
 #include "breakdown/report.hpp"
+#include "weft/error.hpp"
 
 namespace weft::breakdown {
 namespace {
@@ -70,8 +72,14 @@ run_summary summarise_run(const pattern& p, const replay& again, std::uint64_t m
   return s;
 }
 
-run_summary read_run_summary(const std::string& events) {
+run_summary read_run_summary(const std::string& events, const record& of) {
   const event_log log = read_event_log(events, true);
+  const profile::file_header& told = of.header();
+  // Relaxed: the job is over.
+  if (log.job != told.job.load(std::memory_order_relaxed))
+    throw error(formatted(
+        "{}: these are events of another run, {} with {} ranks; the record is of {} with {} ranks",
+        events, log.program, log.ranks(), told.program, told.ranks));
   const pattern p = pattern_of(log);
   return summarise_run(p, replay(p), log.missing);
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "breakdown/record.hpp"
 #include "breakdown/replay.hpp"
 
 namespace weft::breakdown {
@@ -31,8 +32,8 @@ struct run_summary {
 // Looks at `parts_max` places that compute, the longest on the critical path first.
 [[nodiscard]] run_summary summarise_run(const pattern& p, const replay& again,
                                         std::uint64_t missing, std::size_t parts_max = 5);
-// Of an event file; throws weft::error when it is none.
-[[nodiscard]] run_summary read_run_summary(const std::string& events);
+// Reads an event file of the run that `of` is the record of; throws weft::error when it is none.
+[[nodiscard]] run_summary read_run_summary(const std::string& events, const record& of);
 
 [[nodiscard]] std::string text_of(const run_summary& s);
 [[nodiscard]] std::string json_of(const run_summary& s);

@@ -35,10 +35,10 @@ struct hash_of_name {
 
 // Ranks that meet, by node.
 struct group {
-  std::vector<std::int32_t> ranks;  // In their order, so node by node.
+  std::vector<std::int32_t> ranks;  // They are in their order, so node by node.
   std::vector<std::int32_t> nodes,
-      first;  // Of each node: its number, and the first of its ranks above.
-  std::unordered_map<std::int32_t, std::int32_t> place_of_node;
+      first;  // The number of each node, and the index of its first rank above.
+  std::unordered_map<std::int32_t, std::int32_t> index_of_node;
 };
 
 class engine {
@@ -88,8 +88,8 @@ class engine {
     bool is_combined = false, is_done = false;
   };
   struct meeting {
-    std::int32_t of = 0;    // In the pattern.
-    std::int32_t root = 0;  // Place of its node.
+    std::int32_t of = 0;    // Its number in the pattern.
+    std::int32_t root = 0;  // The index of its node.
     std::int32_t root_rank = -1;
     std::int32_t nodes_left = 0;
     const group* who = nullptr;
@@ -126,7 +126,7 @@ class engine {
     if (w.busy) return w.queue.push_back(rank);
     w.busy = true;
     r.is = state::running;
-    // Not at once, so that chains of ranks that wake each other need no stack.
+    // It resumes later, so that chains of ranks that wake each other need no stack.
     net_.at(net_.now_ns(), {happening::what::resume, rank});
   }
   void leave_worker(rank_state& r, state as) {
@@ -184,8 +184,13 @@ class engine {
         case step_kind::receive:
           if (!wait_for(rank, r, s, arrived_)) return;
           break;
+        case step_kind::found:
+          break;  // It waits in the receive that follows.
         case step_kind::caused:
           break;  // Which other rank brings it about there is not known.
+        case step_kind::come:
+        case step_kind::met:
+          break;  // Taken to be hidden behind what goes on meanwhile.
         case step_kind::taken:
           if (!wait_for(rank, r, s, posted_)) return;
           break;
@@ -289,7 +294,7 @@ class engine {
     for (size_t i = 0; i < made->ranks.size(); ++i) {
       const int node = node_of(made->ranks[i]);
       if (!made->nodes.empty() && made->nodes.back() == node) continue;
-      made->place_of_node[node] = static_cast<std::int32_t>(made->nodes.size());
+      made->index_of_node[node] = static_cast<std::int32_t>(made->nodes.size());
       made->nodes.push_back(node);
       made->first.push_back(static_cast<std::int32_t>(i));
     }
@@ -324,24 +329,24 @@ class engine {
       m.parts.resize(m.who->nodes.size());
       m.nodes_left = static_cast<std::int32_t>(m.parts.size());
       m.waiting.assign(m.who->ranks.size(), 0);
-      if (kind.how != accounts::relation::all) {
+      if (kind.how != collective_relation::all) {
         m.root_rank = root_of(kind, *m.who);
-        m.root = m.who->place_of_node.at(node_of(m.root_rank));
+        m.root = m.who->index_of_node.at(node_of(m.root_rank));
       }
     }
-    const int place = m.who->place_of_node.at(node_of(rank));
+    const int place = m.who->index_of_node.at(node_of(rank));
     const auto among = std::ranges::lower_bound(m.who->ranks, rank) - m.who->ranks.begin();
     const bool is_root = rank == m.root_rank;
-    const bool gives = kind.how == accounts::relation::from_root && is_root;
-    const bool takes = kind.how == accounts::relation::all ||
-                       (kind.how == accounts::relation::from_root && !is_root) ||
-                       (kind.how == accounts::relation::to_root && is_root);
+    const bool gives = kind.how == collective_relation::from_root && is_root;
+    const bool takes = kind.how == collective_relation::all ||
+                       (kind.how == collective_relation::from_root && !is_root) ||
+                       (kind.how == collective_relation::to_root && is_root);
     r.has_arrived = true;
     node_part& part = m.parts[at(place)];
     const bool all_here = ++part.arrived == ranks_at(m, place);
     m.waiting[at(among)] = takes ? 1 : 2;
     const double gather = meeting_ns(m_, ranks_at(m, place), s.bytes);
-    if (kind.how == accounts::relation::from_root) {
+    if (kind.how == collective_relation::from_root) {
       if (gives) net_.at(net_.now_ns(), {happening::what::combined, place, 0, key});
     } else if (all_here) {
       net_.at(net_.now_ns() + gather, {happening::what::combined, place, 0, key});
@@ -374,13 +379,13 @@ class engine {
     meeting& m = meetings_.at(key);
     node_part& part = m.parts[at(place)];
     switch (p_.meetings[at(m.of)].how) {
-      case accounts::relation::all:
+      case collective_relation::all:
         part.told |= 1U << round;
         break;
-      case accounts::relation::from_root:
+      case collective_relation::from_root:
         part.is_combined = true;
         break;
-      case accounts::relation::to_root:
+      case collective_relation::to_root:
         ++part.told;
         break;
     }
@@ -401,7 +406,7 @@ class engine {
     if (!part.is_combined || part.is_done) return;
     const int own = (place - m.root + nodes) % nodes;  // Counted from the root.
     switch (kind.how) {
-      case accounts::relation::all:
+      case collective_relation::all:
         // After round k each has heard of 2^k others.
         for (const int rounds = rounds_between(nodes);;) {
           if (part.round % 2 == 0) {
@@ -421,13 +426,13 @@ class engine {
           }
         }
         break;
-      case accounts::relation::from_root:
+      case collective_relation::from_root:
         // Down a binomial tree.
         for (int k = own == 0 ? 0 : std::bit_width(static_cast<unsigned>(own));
              own + (1 << k) < nodes; ++k)
           say(key, m, place, (own + (1 << k) + m.root) % nodes, 0, kind.bytes);
         break;
-      case accounts::relation::to_root: {
+      case collective_relation::to_root: {
         std::uint32_t children = 0;
         for (int k = own == 0 ? 0 : std::bit_width(static_cast<unsigned>(own));
              own + (1 << k) < nodes; ++k)
@@ -505,7 +510,7 @@ std::uint64_t bytes_of_round(std::string_view call, std::uint64_t bytes, int ran
 }
 
 double meeting_ns(const machine& m, int ranks, std::uint64_t bytes) noexcept {
-  // In groups of eight, each of which one reads, group by group.
+  // The ranks meet in groups of eight: one rank reads the others of its group, then the groups meet likewise.
   constexpr int width = 8;
   const message_cost c = m.cost(static_cast<double>(bytes));
   double ns = 0;
@@ -517,14 +522,14 @@ double meeting_ns(const machine& m, int ranks, std::uint64_t bytes) noexcept {
 pattern pattern_of_collective(const std::string& name, std::uint64_t bytes, int repeat) {
   struct known {
     std::string_view name, call;
-    accounts::relation how;
+    collective_relation how;
   };
-  constexpr std::array all{known{"allreduce", "MPI_Allreduce", accounts::relation::all},
-                           known{"barrier", "MPI_Barrier", accounts::relation::all},
-                           known{"allgather", "MPI_Allgather", accounts::relation::all},
-                           known{"alltoall", "MPI_Alltoall", accounts::relation::all},
-                           known{"broadcast", "MPI_Bcast", accounts::relation::from_root},
-                           known{"reduce", "MPI_Reduce", accounts::relation::to_root}};
+  constexpr std::array all{known{"allreduce", "MPI_Allreduce", collective_relation::all},
+                           known{"barrier", "MPI_Barrier", collective_relation::all},
+                           known{"allgather", "MPI_Allgather", collective_relation::all},
+                           known{"alltoall", "MPI_Alltoall", collective_relation::all},
+                           known{"broadcast", "MPI_Bcast", collective_relation::from_root},
+                           known{"reduce", "MPI_Reduce", collective_relation::to_root}};
   const auto found = std::ranges::find(all, name, &known::name);
   if (found == all.end()) {
     std::string names;

@@ -15,13 +15,13 @@ struct simulation_request {
   // problem is shared by more ranks.
   double computation = 1;
   double message_bytes = 1;
-  // Called now and then with how many ranks have come to their end.
+  // The simulation calls it now and then with how many ranks have come to their end.
   std::function<void(int)> progress;
 };
 
 struct simulated {
   double ns = 0;         // Until the last rank ended.
-  double computing = 0;  // Of all ranks.
+  double computing = 0;  // The sum over all ranks.
   std::uint64_t messages = 0, between_nodes = 0;
   std::uint64_t without_partner = 0;  // Waits for messages that nobody sends.
 };

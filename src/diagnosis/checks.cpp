@@ -11,7 +11,7 @@
 #include "base/log.hpp"
 #include "base/stack_trace.hpp"
 
-namespace weft::detail {
+namespace weft::diagnosis {
 
 call_list calls_here() {
   std::array<std::uintptr_t, calls_captured_max> calls;
@@ -26,6 +26,18 @@ std::string name_of(symbol_table& symbols, const call_list& calls) {
   for (const std::uintptr_t call : calls)
     if (const auto& names = symbols.calls_at(call); !names.empty()) return names.front();
   return "a function without a name here (compile with -g)";
+}
+
+// The line without the numbers of ranks.
+std::string without_ranks(std::string_view line) {
+  constexpr std::string_view word = "rank ";
+  std::string result;
+  for (std::size_t begin; (begin = line.find(word)) != line.npos;) {
+    result += line.substr(0, begin + word.size());
+    line.remove_prefix(begin + word.size());
+    line.remove_prefix(std::min(line.find_first_not_of("0123456789"), line.size()));
+  }
+  return result += line;
 }
 
 const void* running_fiber() noexcept {
@@ -99,7 +111,9 @@ void job_checks::tell() {
       line += formatted("{}{}", rest.substr(0, at), name_of(symbols, place));
       rest.remove_prefix(at + 1);
     }
-    log_text(line.append(rest));
+    line.append(rest);
+    // Copies of a program have other addresses for the same places.
+    if (f.places.empty() || told_.insert(without_ranks(line)).second) log_text(line);
   }
   if (left_out != 0) log_line("check: {} findings more", left_out);
 }
@@ -109,4 +123,4 @@ bool job_checks::has_errors() const {
   return errors_;
 }
 
-}  // namespace weft::detail
+}  // namespace weft::diagnosis

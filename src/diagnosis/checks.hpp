@@ -13,7 +13,7 @@
 #include "runtime/held_locks.hpp"
 #include "sched/worker.hpp"
 
-namespace weft::detail {
+namespace weft::diagnosis {
 
 // Where something happened: the calls, innermost first.
 using call_list = std::vector<std::uintptr_t>;
@@ -55,7 +55,8 @@ class job_checks {
   std::vector<finding> untold_;
   std::set<std::pair<std::string, std::vector<call_list>>> known_;
   std::size_t left_out_ = 0;
+  std::set<std::string> told_;  // By tell() alone: lines of places, without the ranks.
   bool errors_ = false;
 };
 
-}  // namespace weft::detail
+}  // namespace weft::diagnosis

@@ -3,7 +3,7 @@
 #include "base/format.hpp"
 #include "base/limits.hpp"
 
-namespace weft::detail {
+namespace weft::diagnosis {
 
 std::string ranges_of(std::span<const int> ranks) {
   std::string text;
@@ -24,4 +24,4 @@ std::string ranks_name(std::span<const int> ranks) {
   return (ranks.size() == 1 ? "rank " : "ranks ") + ranges_of(ranks);
 }
 
-}  // namespace weft::detail
+}  // namespace weft::diagnosis

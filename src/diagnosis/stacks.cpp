@@ -14,7 +14,7 @@
 #include "diagnosis/names.hpp"
 #include "runtime/thread_calls.hpp"
 
-namespace weft::detail {
+namespace weft::diagnosis {
 
 void waiting_stacks::add(worker& here, int rank, fiber& flow) {
   if (flow.waiting_in == nullptr) return;
@@ -128,4 +128,4 @@ bool read_line(std::vector<standing_ranks>& places, std::string_view line) {
   return true;
 }
 
-}  // namespace weft::detail
+}  // namespace weft::diagnosis

@@ -9,7 +9,7 @@
 
 #include "sched/worker.hpp"
 
-namespace weft::detail {
+namespace weft::diagnosis {
 
 // Ranks with the same stack.
 struct standing_ranks {
@@ -48,4 +48,4 @@ class waiting_stacks {
   std::vector<stack> stacks_;
 };
 
-}  // namespace weft::detail
+}  // namespace weft::diagnosis

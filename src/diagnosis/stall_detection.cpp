@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-namespace weft::detail {
+namespace weft::diagnosis {
 
 void stall_detector::forget() {
   done_ = 0;
@@ -91,4 +91,4 @@ std::uint64_t stall_detector::done_by_waiting_ranks() {
   return done.load(std::memory_order_relaxed);
 }
 
-}  // namespace weft::detail
+}  // namespace weft::diagnosis

@@ -11,7 +11,7 @@
 #include "base/sleeping_threads.hpp"
 #include "sched/scheduler.hpp"
 
-namespace weft::detail {
+namespace weft::diagnosis {
 
 // Whether a thread that polls descriptors without a time limit counts as standing still, or as running.
 enum class polling { stands, runs };
@@ -57,4 +57,4 @@ class stall_detector {
   std::vector<bool> sleeps_in_kernel_;  // By worker.
 };
 
-}  // namespace weft::detail
+}  // namespace weft::diagnosis

@@ -11,7 +11,7 @@
 #include "diagnosis/names.hpp"
 #include "diagnosis/stacks.hpp"
 
-namespace weft::detail {
+namespace weft::diagnosis {
 namespace {
 
 std::string counted(std::span<const int> numbers) {
@@ -178,4 +178,4 @@ std::string deadlock_report(std::span<const std::string> of_processes) {
   return text;
 }
 
-}  // namespace weft::detail
+}  // namespace weft::diagnosis

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace weft::detail {
+namespace weft::diagnosis {
 
 // Names a group of ranks that meet. Groups of one context differ in their first rank.
 struct group_name {
@@ -39,4 +39,4 @@ struct group_record {
 // believed: a malformed line is left out.
 [[nodiscard]] std::string deadlock_report(std::span<const std::string> of_processes);
 
-}  // namespace weft::detail
+}  // namespace weft::diagnosis

@@ -8,7 +8,8 @@
 #include "base/format.hpp"
 #include "base/limits.hpp"
 #include "trace/flows.hpp"
-#include "trace/stamps.hpp"
+#include "trace/message_numbers.hpp"
+#include "trace/mixing.hpp"
 
 namespace weft {
 namespace timeline {
@@ -32,6 +33,7 @@ constexpr std::array<kind_style, trace_kind_count> styles{{
     {"task", "tasks", "", false},
     {"wait", "wait for memory", "", true},
     {"wait", "wait for task", "", true},
+    {"beside", "beside rank {}", "", false},
 }};
 
 [[nodiscard]] bool is_message(const event& e) noexcept {
@@ -60,49 +62,39 @@ std::uint64_t flow_of(const event& e) noexcept {
 
 namespace {
 
-// How many messages of each name a rank has sent and received, on whichever of its threads.
-class message_counts {
- public:
-  // From 1; 0 when there are too many names.
-  [[nodiscard]] std::uint64_t next(std::uint64_t name) noexcept {
-    if (places_ == nullptr) return 0;
-    for (std::size_t probe = 0; probe < 32; ++probe) {
-      place& at = places_.get()[(name + probe) % places_count];
-      if (at.name == 0) at.name = name;
-      if (at.name == name) return ++at.count;
-    }
-    return 0;
-  }
+// One for each rank of this process. One thread at a time uses it, as it uses the worker.
+constinit std::array<message_numbers*, ranks_max> numbers{};
 
- private:
-  struct place {
-    std::uint64_t name, count;
-  };
-  struct freed {
-    void operator()(place* places) const noexcept { std::free(places); }
-  };
-  static constexpr std::size_t places_count = 8192;
-  // Zero, and touched only where names come to lie.
-  std::unique_ptr<place, freed> places_{
-      static_cast<place*>(std::calloc(places_count, sizeof(place)))};
-};
-// Of ranks of this process. Each is used by one thread at a time, as its worker is.
-constinit std::array<message_counts*, ranks_max> counts{};
+message_numbers& numbers_of(int rank) {
+  message_numbers*& mine = numbers[static_cast<std::size_t>(rank)];
+  if (mine == nullptr) mine = new message_numbers;
+  return *mine;
+}
+std::int64_t argument_of_message(int partner, std::uint64_t name, std::uint64_t number) noexcept {
+  return message_argument(partner, number != 0 ? mixed(name, number) : 0);
+}
 
 }  // namespace
 
 void forget_flows() noexcept {
-  for (message_counts*& one : counts) delete std::exchange(one, nullptr);
+  for (message_numbers*& one : numbers) delete std::exchange(one, nullptr);
 }
 
-std::int64_t trace_message(int rank, int partner, const accounts::message_name& m,
-                           bool is_send) noexcept {
+std::int64_t trace_sent(int rank, int partner, const message_name& m) {
   if (!is_timeline_on()) return message_argument(partner, 0);
-  message_counts*& mine = counts[static_cast<std::size_t>(rank)];
-  if (mine == nullptr) mine = new message_counts;
-  const std::uint64_t name = accounts::stream_of(m);
-  const std::uint64_t number = mine->next(is_send ? name : ~name);
-  return message_argument(partner, number != 0 ? accounts::mixed(name, number) : 0);
+  const std::uint64_t name = stream_of(m);
+  return argument_of_message(partner, name, numbers_of(rank).of_sent(name));
+}
+std::int64_t trace_received(int rank, int partner, const message_name& m, const void* receive) {
+  if (!is_timeline_on()) return message_argument(partner, 0);
+  const std::uint64_t name = stream_of(m);
+  return argument_of_message(partner, name, numbers_of(rank).of_ended(name, receive));
+}
+std::uint64_t next_received_by(int rank, std::uint64_t name) {
+  return is_timeline_on() ? numbers_of(rank).next_received(name) : 0;
+}
+void trace_matched(int rank, const message_name& m, const void* receive) {
+  if (is_timeline_on()) (void)numbers_of(rank).of_matched(stream_of(m), receive);
 }
 
 }  // namespace weft

@@ -27,6 +27,9 @@ static_assert(sizeof(event) == 40);
 // Into the ring of the calling thread, while a timeline is recorded. Those of a thread come in the order of their times.
 void keep_event(const event& e) noexcept;
 
+// Takes back the last event of the calling thread, if it is the begin of that call.
+[[nodiscard]] bool take_back_call(int rank, std::uint64_t begun_ticks) noexcept;
+
 // How a kind looks.
 struct kind_style {
   const char* category;
@@ -36,7 +39,7 @@ struct kind_style {
 };
 [[nodiscard]] const kind_style& style_of(trace_kind kind) noexcept;
 [[nodiscard]] std::string name_of(const event& e);
-// Without the flow that a message's has (flows.hpp).
+// The argument of a message has no flow here (flows.hpp).
 [[nodiscard]] std::int64_t argument_of(const event& e) noexcept;
 // The flow that leads from a send to its receive; 0: none is known.
 [[nodiscard]] std::uint64_t flow_of(const event& e) noexcept;
@@ -72,7 +75,7 @@ class writer {
   virtual void group(int group, const std::string& name, const std::string& note) = 0;
   virtual void track(int group, int number, const std::string& name) = 0;
   virtual void begin(const event& e, int worker) = 0;
-  // Of the slice that `begun` began.
+  // Ends the slice that `begun` began.
   virtual void end(const event& begun, std::uint64_t end_ticks, int worker) = 0;
   virtual void instant(const event& e, int worker) = 0;
   virtual void count(counter which, std::uint64_t ticks, std::int64_t value) = 0;

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "base/assert.hpp"
@@ -19,15 +20,19 @@
 #include "base/format.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
-#include "trace/accounts.hpp"
+#include "trace/callers.h"
 #include "trace/event_file.hpp"
 #include "trace/flows.hpp"
+#include "trace/noted_caller.hpp"
 #include "trace/timeline.hpp"
 #include "weft/error.hpp"
+
+unsigned char weft_traces_calls = 0;
 
 namespace weft {
 
 constinit std::atomic<bool> trace_on{false};
+constinit thread_local const void* noted_caller = nullptr;
 
 namespace {
 
@@ -38,13 +43,24 @@ struct event_ring {
   event_ring(int thread_number, std::size_t events_max)
       : thread(thread_number),
         capacity(events_max),
-        // Not initialised, so that pages are touched only as events arrive.
+        // The events are not initialised, so that pages are touched only as events arrive.
         events(std::make_unique_for_overwrite<event[]>(events_max)) {}
 
+  // A place that was taken back is used again, but not counted twice: what it has overwritten is gone.
   void push(const event& e) noexcept {
+    if (std::exchange(is_free, false)) {
+      events[last()] = e;
+      return;
+    }
     events[next] = e;
     next = next + 1 == capacity ? 0 : next + 1;
     ++count;
+  }
+  [[nodiscard]] std::size_t last() const noexcept { return (next == 0 ? capacity : next) - 1; }
+  void take_back() noexcept {
+    events[last()] = {events[last()].time_ticks, 0, 0, nullptr, 0, trace_kind::park,
+                      trace_phase::instant};
+    is_free = true;
   }
   std::uint64_t dropped() const noexcept { return count > capacity ? count - capacity : 0; }
   const event& at(std::uint64_t i) const noexcept { return events[i % capacity]; }
@@ -52,7 +68,8 @@ struct event_ring {
   int thread;  // The worker's number, or one above all of them.
   std::size_t capacity;
   std::uint64_t count = 0;
-  std::size_t next = 0;  // Where the next event goes.
+  std::size_t next = 0;  // The index of the next event.
+  bool is_free = false;  // The last event means nothing.
   std::unique_ptr<event[]> events;
 };
 
@@ -78,14 +95,15 @@ trace_state& state() {
   return instance;
 }
 
-// Who takes events: trace_on while anybody does. Relaxed, as that.
+// Those that take events; trace_on is true while anybody does. Relaxed, as that.
 constinit std::atomic<bool> timeline_on{false};
-constinit std::atomic<bool> accounts_on{false};
+constinit std::atomic<event_listener*> listener{nullptr};
 constinit std::atomic<bool> event_file_on{false};
 void set_trace_on() noexcept {
-  trace_on.store(
-      timeline_on.load(std::memory_order_relaxed) || accounts_on.load(std::memory_order_relaxed),
-      std::memory_order_relaxed);
+  const bool on = timeline_on.load(std::memory_order_relaxed) ||
+                  listener.load(std::memory_order_relaxed) != nullptr;
+  trace_on.store(on, std::memory_order_relaxed);
+  weft_traces_calls = on ? 1 : 0;
 }
 
 // Counts traces, so that a thread that outlives one does not write into its freed ring.
@@ -127,7 +145,7 @@ void write_ring(timeline::writer& to, const event_ring& ring, std::uint64_t end_
       open.push_back(e);
       to.begin(e, ring.thread);
     } else if (on_rank_track) {
-      // Of a wait within another one the inner is shown.
+      // The inner of two waits is shown.
       if (const auto begun = open_of_rank.find(e.rank); begun != open_of_rank.end()) {
         to.end(begun->second, e.time_ticks, ring.thread);
         open_of_rank.erase(begun);
@@ -230,15 +248,26 @@ void write_event_file(const trace_state& trace, const timeline::clock_of_trace& 
   for (const auto& ring : trace.rings)
     for (std::uint64_t i = ring->dropped(); i < ring->count; ++i)
       if (ring->at(i).time_ticks >= since) part.add(ring->at(i), ring->thread);
-  part.write(trace.file.get(), {trace.part.process, trace.part.process_count, trace.workers, since,
-                                end_ticks, dropped});
+  part.write(trace.file.get(), {trace.part, trace.workers, since, end_ticks, dropped});
 }
 
 }  // namespace
 
+namespace {
+// The rank that ran last on this thread: tasks and what goes on beside it run in its time.
+constinit thread_local int ran_here_last = -1;
+}  // namespace
+
 void record_trace_event(trace_phase phase, trace_kind kind, int rank, std::int64_t argument,
                         std::int64_t more, const char* text, std::uint64_t now) noexcept {
-  if (accounts_on.load(std::memory_order_relaxed)) accounts::note_event(phase, kind, rank, now);
+  if (kind == trace_kind::run)
+    ran_here_last = rank;
+  else if (kind == trace_kind::task || kind == trace_kind::beside)
+    rank = ran_here_last;
+  else if (kind == trace_kind::sleep && phase == trace_phase::begin)
+    argument = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(take_noted_caller()));
+  if (event_listener* const tell = listener.load(std::memory_order_relaxed); tell != nullptr)
+    tell(phase, kind, rank, now);
   timeline::keep_event({now, argument, more, text, rank, kind, phase});
 }
 
@@ -247,6 +276,18 @@ void keep_event(const event& e) noexcept {
   if (!timeline_on.load(std::memory_order_relaxed)) return;
   event_ring* const ring = joined() ? this_thread.ring : join_trace(-1);
   ring->push(e);
+}
+
+bool take_back_call(int rank, std::uint64_t begun_ticks) noexcept {
+  if (!timeline_on.load(std::memory_order_relaxed) || !joined()) return false;
+  event_ring& ring = *this_thread.ring;
+  if (ring.count == 0 || ring.is_free) return false;
+  const event& e = ring.events[ring.last()];
+  if (e.kind != trace_kind::call || e.phase != trace_phase::begin || e.rank != rank ||
+      e.time_ticks != begun_ticks)
+    return false;
+  ring.take_back();
+  return true;
 }
 }  // namespace timeline
 
@@ -283,8 +324,8 @@ void start_trace(const std::string& path, int workers, const trace_part& part,
   set_trace_on();
 }
 
-void trace_accounts(bool on) noexcept {
-  accounts_on.store(on, std::memory_order_relaxed);
+void listen_to_events(event_listener* to_tell) noexcept {
+  listener.store(to_tell, std::memory_order_relaxed);
   set_trace_on();
 }
 
@@ -328,3 +369,7 @@ void stop_trace() {
 }
 
 }  // namespace weft
+
+void weft_note_caller(const void* return_address) {
+  weft::noted_caller = return_address;
+}

@@ -31,11 +31,12 @@ enum class trace_kind : std::uint8_t {  // argument of the event
   wait_chunks,                          // none; the owner of a loop, for thieves
   call,                                 // return address; in event files alone, as what follows
   region,                               // none; its text is the name of the region
-  task,                                 // none; a fiber that runs tasks, of no rank
-  wait_memory,                          // none; for a word that another rank writes
-  wait_task,                            // none; for a task or a promise
+  task,         // none; a fiber that runs tasks; `rank` ran before on its worker
+  wait_memory,  // none; for a word that another rank writes
+  wait_task,    // none; for a task or a promise
+  beside,       // none; a fiber of the rank beside its own code
 };
-inline constexpr int trace_kind_count = 17;
+inline constexpr int trace_kind_count = 18;
 
 // Read in place: by a table of the linker each look would be two loads.
 [[gnu::visibility("hidden")]] extern std::atomic<bool> trace_on;
@@ -91,7 +92,9 @@ class trace_span {
 struct trace_part {
   int process = 0;
   int process_count = 1;
-  bool first = true;  // Of its host: it empties the file, before any of them ends.
+  bool first = true;      // The first of its host empties the file, before any of them ends.
+  int ranks = 1;          // The number that the job has.
+  std::uint64_t job = 0;  // The same in all its processes, and in no other job.
 };
 
 // Opens the file and starts recording; throws weft::error when the file cannot be written or a
@@ -100,7 +103,7 @@ struct trace_part {
 void start_trace(const std::string& path, int workers, const trace_part& part = {},
                  std::size_t events_max = trace_events_max);
 
-// Called by each worker's thread before its first event; other threads get tracks of their own.
+// Each worker's thread calls it before its first event; other threads get tracks of their own.
 void trace_thread(int worker);
 
 // Adds the events to the file, which is complete after each process; throws weft::error when that
@@ -110,7 +113,8 @@ void stop_trace();
 // Whether an event file is recorded, which has the calls of the program as well.
 [[nodiscard]] bool is_event_file_on() noexcept;
 
-// Called by the accounts (accounts.hpp), which take the same events, when they start and stop.
-void trace_accounts(bool on) noexcept;
+// record_trace_event() tells `to_tell` each event as well; null: nobody. Called while no worker runs.
+using event_listener = void(trace_phase, trace_kind, int rank, std::uint64_t now) noexcept;
+void listen_to_events(event_listener* to_tell) noexcept;
 
 }  // namespace weft

@@ -32,8 +32,8 @@ def model(plt, rows):
             left += width
     axes.set_yticks(range(len(bars)), list(bars), fontsize=8)
     axes.invert_yaxis()
-    axes.set_xlabel("per cent of the bar")
-    axes.set_xlim(0, 100)
+    axes.set_xlabel("per cent of the bar; of what was observed, of its model")
+    axes.set_xlim(0, 106)  # What was observed is more than its model, or less.
     return fig
 
 

@@ -1,5 +1,5 @@
 // weft-breakdown causal: runs a program again and again while everything but one part of it is delayed, which shows what a
-// faster part would bring (trace/experiment.hpp). Beside it stands what a replay of a recorded run says.
+// faster part would bring (profile/experiment.hpp). Beside it stands what a replay of a recorded run says.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/mman.h>
@@ -32,7 +32,7 @@ namespace weft {
 namespace {
 
 using namespace breakdown;
-using accounts::causal_experiment;
+using profile::causal_experiment;
 
 // As few say nothing: one of them may have been anything.
 constexpr std::uint64_t visits_min = 5;
@@ -60,10 +60,10 @@ class program {
 
   // Its record; with `events`, also an event file of that name.
   record run(const causal_experiment& asked, const std::string& events = {}) {
-    const int file = ::memfd_create(accounts::file_name, MFD_CLOEXEC);
-    accounts::file_header header;
+    const int file = ::memfd_create(profile::file_name, MFD_CLOEXEC);
+    profile::file_header header;
     std::memcpy(static_cast<void*>(&header.experiment), &asked, sizeof asked);
-    if (file < 0 || ::ftruncate(file, accounts::header_bytes) != 0 ||
+    if (file < 0 || ::ftruncate(file, profile::header_bytes) != 0 ||
         ::pwrite(file, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header))
       throw error(formatted("causal needs memory for accounts: {}", std::strerror(errno)));
     ::setenv(accounts_variable, formatted("/proc/{}/fd/{}", ::getpid(), file).c_str(), 1);
@@ -133,7 +133,7 @@ void find_part(const causal_request& request, record& all, causal_experiment& to
   to.of = request.of_calls ? causal_experiment::part::calls : causal_experiment::part::computation;
   std::set<std::pair<std::uint64_t, std::string>> found;
   for (int rank = 0; rank < all.ranks(); ++rank)
-    for (const accounts::site& one : all.of(rank).sites) {
+    for (const profile::site& one : all.of(rank).sites) {
       if (one.call[0] == '\0' || one.object < 0) continue;
       const std::string name = formatted("{} in {}", one.call, one.place);
       if (name.find(request.part) != name.npos) found.emplace(one.offset, one.call);
@@ -145,11 +145,11 @@ void find_part(const causal_request& request, record& all, causal_experiment& to
     throw error(formatted("no region and no call of the program is '{}'; there are {}",
                           request.part, some.empty() ? "none" : some));
   }
-  if (found.size() > causal_experiment::places_max)
+  if (found.size() > causal_experiment::part_sites_max)
     throw error(formatted("'{}' is in {} places; {} are the most: say more of the place",
-                          request.part, found.size(), causal_experiment::places_max));
+                          request.part, found.size(), causal_experiment::part_sites_max));
   for (const auto& [offset, call] : found) {
-    causal_experiment::place& at = to.at[static_cast<std::size_t>(to.places++)];
+    causal_experiment::site_of_part& at = to.at[static_cast<std::size_t>(to.site_count++)];
     at.offset = offset;
     set_text(at.call, call);
   }

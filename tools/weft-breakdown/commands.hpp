@@ -15,6 +15,7 @@ struct breakdown_request {
   std::string page;        // Of report.
   std::string of_message;  // Of report: a file of measure, which the page shows as well.
   std::string events;      // Of report: an event file of the same run; empty: none.
+  bool calls = false;      // Of report: calls by place and rank, as CSV.
 };
 
 struct measure_request {

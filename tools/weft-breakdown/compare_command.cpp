@@ -61,8 +61,8 @@ std::vector<row> rows_of(const std::vector<summary>& runs) {
     const double now = useful_seconds(s);
     return now > 0 ? 100 * s.efficiency.parallel * useful_seconds(runs.front()) / now : 0;
   });
-  for (std::size_t i = 0; i < accounts::share_count; ++i)
-    add("share", name_of(static_cast<accounts::share>(i)), "%", [i](const summary& s) {
+  for (std::size_t i = 0; i < profile::share_count; ++i)
+    add("share", name_of(static_cast<profile::share>(i)), "%", [i](const summary& s) {
       return s.rank_seconds > 0 ? 100 * s.share_seconds[i] / s.rank_seconds : 0;
     });
   // What is in any of them, in the order of its longest time.

@@ -22,8 +22,13 @@ void print(const std::string& text) {
   std::fputs(text.c_str(), stdout);
 }
 
-std::string figures_as_csv(const components& c) {
+// `is_published`: with what the paper observed.
+std::string figures_as_csv(const components& c, bool is_published) {
   std::string text = "figure,bar,part,ns,percent\n";
+  if (is_published)
+    for (const observation& one : published_observations())
+      text += formatted("{},\"observed {}\",observed,{:.2f},{:.2f}\n", one.figure, one.name, one.ns,
+                        100 * one.ns / (predict(c).*one.modelled));
   for (const bar& one : figures_of(c))
     for (const part& p : one.parts)
       text += formatted("{},\"{}\",{},{:.2f},{:.2f}\n", one.figure, one.name, p.name, p.ns,
@@ -70,6 +75,17 @@ std::string sums(const components& c) {
   return text + "\n";
 }
 
+std::string observed(const components& c) {
+  std::string text = formatted("What the paper observed, ns\n  {:<34} {:>9} {:>9} {:>8}\n", "",
+                               "modelled", "observed", "error");
+  for (const observation& one : published_observations()) {
+    const double modelled = predict(c).*one.modelled;
+    text += formatted("  {:<34} {:>9.2f} {:>9.2f} {:>+6.1f} %  {}\n", one.name, modelled, one.ns,
+                      error_percent(modelled, one.ns), one.how);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string text_of_file(const std::string& path) {
@@ -87,12 +103,13 @@ void print_model(const breakdown_request& request) {
   }
   const components c = components_of(request);
   if (request.csv) {
-    print(figures_as_csv(c));
+    print(figures_as_csv(c, request.file.empty()));
   } else {
     std::string text = "Components, ns\n";
     for (const component_row& row : component_rows())
       text += formatted("  {:<24} {:>9.2f}  {}\n", row.name, c.*(row.value), row.meaning);
     text += sums(c);
+    if (request.file.empty()) text += observed(c);
     text += "Figures of the paper\n";
     for (const bar& one : figures_of(c)) {
       text += formatted("  {:<3} {:<30} {:>9.2f} ns:", one.figure, one.name, one.total());
@@ -103,7 +120,7 @@ void print_model(const breakdown_request& request) {
     }
     print(text);
   }
-  if (!request.png.empty()) plot("model", figures_as_csv(c), request.png);
+  if (!request.png.empty()) plot("model", figures_as_csv(c, request.file.empty()), request.png);
 }
 
 void print_what_if(const breakdown_request& request) {

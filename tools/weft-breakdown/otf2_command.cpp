@@ -2,8 +2,8 @@
 // a location in a group of its own.
 #include <algorithm>
 #include <cmath>
+#include <cstdarg>
 #include <cstring>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,6 +13,7 @@
 
 #include "base/format.hpp"
 #include "breakdown/event_log.hpp"
+#include "breakdown/files.hpp"
 #include "breakdown/pattern.hpp"
 #include "trace/flows.hpp"
 #include "weft-breakdown/commands.hpp"
@@ -78,10 +79,17 @@ OTF2_CollectiveOp operation_of(std::string_view call) {
   return OTF2_COLLECTIVE_OP_CREATE_HANDLE;  // Those that make communicators and the like.
 }
 
+// Its own lines on standard error would be a second telling.
+OTF2_ErrorCode say_nothing(void*, const char*, std::uint64_t, const char*, OTF2_ErrorCode code,
+                           const char*, va_list) {
+  return code;
+}
+
 class archive {
  public:
   archive(const event_log& log, const std::string& directory)
       : log_(log), shape_(pattern_of(log)), directory_(directory) {
+    OTF2_Error_RegisterCallback(say_nothing, nullptr);
     archive_ = OTF2_Archive_Open(
         directory.c_str(), "traces", OTF2_FILEMODE_WRITE, OTF2_CHUNK_SIZE_EVENTS_DEFAULT,
         OTF2_CHUNK_SIZE_DEFINITIONS_DEFAULT, OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
@@ -328,8 +336,7 @@ bool has_otf2() noexcept {
 }
 
 void write_otf2(const std::string& events, const std::string& directory) {
-  if (std::filesystem::exists(directory))
-    throw error(formatted("{} is there already: an archive needs a new directory", directory));
+  check_can_be_made(directory);
   const event_log log = read_event_log(events, true);
   archive(log, directory).write();
 }

@@ -1,6 +1,6 @@
 // Two who send to each other, for `weft-breakdown measure`: the injection and the latency test of
 // "Breaking Band". Compiled twice: as it is, for what such a test observes, and with WEFT_STAGES, for the
-// time between two stage points (trace/stages.hpp), one pair of them at a time.
+// time between two stage points (profile/stages.hpp), one pair of them at a time.
 //
 // Both sides walk through the same list of phases, so that no other message is needed.
 #pragma once
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "trace/stages.hpp"
+#include "profile/stages.hpp"
 
 namespace weft::pair {
 

@@ -23,7 +23,7 @@ void write_breakdown_report(const breakdown_request& request) {
   breakdown::record all = breakdown::read_record(request.file);
   all.find_places();
   breakdown::summary s = breakdown::summarise(all);
-  if (!request.events.empty()) s.run = breakdown::read_run_summary(request.events);
+  if (!request.events.empty()) s.run = breakdown::read_run_summary(request.events, all);
   std::string message;
   if (!request.of_message.empty()) {
     // Written anew, so that what is in the page is what has been read.
@@ -31,7 +31,9 @@ void write_breakdown_report(const breakdown_request& request) {
         breakdown::read_measured(text_of_file(request.of_message), request.of_message));
     if (request.page.empty()) throw error("--message is for a page: name one with --page");
   }
-  const std::string text = request.csv ? breakdown::csv_of(s) : breakdown::text_of(s);
+  const std::string text = request.calls ? breakdown::calls_csv_of(all, s)
+                           : request.csv ? breakdown::csv_of(s)
+                                         : breakdown::text_of(s);
   std::fputs(text.c_str(), stdout);
   if (!request.page.empty()) {
     const std::string share = breakdown::share_directory(WEFT_SHARE);

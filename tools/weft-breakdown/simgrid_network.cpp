@@ -207,7 +207,7 @@ class actors {
       if (static_cast<int>(c.ranks.size()) != p.ranks())
         throw error("--actors knows collectives of all ranks only");
     for (const meeting_of_pattern& one : p.meetings)
-      if (one.how != accounts::relation::all)
+      if (one.how != collective_relation::all)
         throw error(formatted("--actors knows collectives of all for all only, and {} has a root",
                               one.name));
     for (auto& wake : wakes_) wake = s4u::Semaphore::create(0);
@@ -261,7 +261,9 @@ class actors {
     double debt = 0;
     const int node = r / m_.ranks_per_node;
     for (const step& s : p_.of_rank[static_cast<std::size_t>(how_.recorded(r))]) {
-      const int other = s.kind == step_kind::collective ? -1 : how_.peer(r, s.peer);
+      const bool is_meeting =
+          s.kind == step_kind::collective || s.kind == step_kind::come || s.kind == step_kind::met;
+      const int other = is_meeting ? -1 : how_.peer(r, s.peer);
       const bool is_near = other >= 0 && other / m_.ranks_per_node == node;
       const message_cost cost = m_.cost(static_cast<double>(s.bytes));
       switch (s.kind) {
@@ -303,7 +305,10 @@ class actors {
             debt += m_.network_deliver;
           }
           break;
+        case step_kind::found:
         case step_kind::caused:
+        case step_kind::come:
+        case step_kind::met:
           break;
         case step_kind::taken:
           if (other < 0) break;

@@ -1,4 +1,4 @@
-#include "trace/accounts.hpp"
+#include "profile/accounts.hpp"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -14,15 +14,16 @@
 
 #include "base/clock.hpp"
 #include "base/format.hpp"
+#include "profile/experiment.hpp"
+#include "profile/live_account.hpp"
 #include "trace/event_file.hpp"
-#include "trace/experiment.hpp"
-#include "trace/live_account.hpp"
+#include "trace/noted_caller.hpp"
 #include "trace/timeline.hpp"
 #include "weft/error.hpp"
 
-namespace weft::accounts {
+namespace weft::profile {
 
-constinit process_state here;
+constinit process_accounts here;
 constinit thread_local live* running = nullptr;
 constinit thread_local live* ran_last = nullptr;
 constinit thread_local const void* noted_address = nullptr;
@@ -66,151 +67,29 @@ claim claim_of(int file, std::uint64_t job) {
 
 }  // namespace
 
-// --- The life of a file --------------------------------------------------------------------------
-
-beginning start(const std::string& path, const job_shape& shape) {
-  if (std::exchange(here.had_job, true)) return beginning::other_job;
-  const auto fail = [&](const char* what) {
-    throw error(formatted("cannot {} the accounts of --breakdown in {}: {}", what, path,
-                          std::strerror(errno)));
-  };
-  if (!leads_to_accounts(path)) return beginning::elsewhere;
-  const descriptor file{::open(path.c_str(), O_RDWR | O_CLOEXEC)};
-  if (file.number < 0) fail("open");
-  const claim taken = claim_of(file.number, shape.job);
-  if (taken == claim::failed) fail("map");
-  if (taken == claim::lost) return beginning::other_job;
-  const auto ranks = static_cast<std::size_t>(shape.ranks);
-  const std::size_t bytes = bytes_of_accounts(ranks) + tables_bytes;
-  // All processes of a job say the same, and whoever comes first makes the file that long.
-  struct stat of_file {};
-  void* const memory = ::fstat(file.number, &of_file) != 0 ||
-                               (of_file.st_size < static_cast<off_t>(bytes) &&
-                                ::ftruncate(file.number, static_cast<off_t>(bytes)) != 0)
-                           ? MAP_FAILED
-                           : ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                                    MAP_SHARED | MAP_NORESERVE, file.number, 0);
-  if (memory == MAP_FAILED) fail("map");
-  auto* const header = static_cast<file_header*>(memory);
-  if (taken == claim::first) {
-    header->magic = file_magic;
-    header->account_bytes = sizeof(account);
-    header->ranks = shape.ranks;
-    header->processes = shape.processes;
-    header->workers = shape.workers;
-    header->ns_per_tick = ns_per_tick();
-    header->start_ticks = ticks();
-    copy_text(header->program, shape.program);
-    copy_text(header->settings, shape.settings);
-  }
-  here.header = header;
-  here.bytes = bytes;
-  here.rank_count = ranks;
-  auto* at = static_cast<std::byte*>(memory) + header_bytes;
-  here.ranks = reinterpret_cast<account*>(at);
-  at += ranks * sizeof(account);
-  here.stamps = reinterpret_cast<stamp_slot*>(at);
-  here.meetings = reinterpret_cast<meeting_slot*>(at + stamps_count * sizeof(stamp_slot));
-  here.has_other_hosts = shape.has_other_hosts;
-  here.lives.resize(ranks);
-  Dl_info own{};
-  if (dladdr(reinterpret_cast<const void*>(&start), &own) != 0) here.own_file = own.dli_fbase;
-  here.on.store(true, std::memory_order_relaxed);
-  trace_accounts(true);
-  return beginning::begun;
-}
-
-void stop() noexcept {
-  if (!here.on.exchange(false, std::memory_order_relaxed)) return;
-  trace_accounts(false);
-  here.lives.clear();
-  ::munmap(here.header, here.bytes);
-  here.header = nullptr;
-}
-
-bool are_on() noexcept {
-  return here.on.load(std::memory_order_relaxed);
-}
-
-namespace {
-// When the first rank of this thread's worker began.
-constinit thread_local std::uint64_t first_begun = 0;
-}  // namespace
-
-void begin_rank(int rank, int process, int worker) {
-  if (!are_on() || static_cast<std::size_t>(rank) >= here.lives.size()) return;
-  auto p = std::make_unique<live>();
-  p->a = new (&here.ranks[rank]) account{};
-  account& a = *p->a;
-  a.rank = rank;
-  a.process = process;
-  here.process = static_cast<std::uint32_t>(process);
-  a.worker = worker;
-  // Until now other ranks of its worker ran.
-  a.mark = ticks();
-  if (first_begun == 0) first_begun = a.mark;
-  a.begun = first_begun;
-  a.times[static_cast<std::size_t>(share::queued)] = a.mark - a.begun;
-  a.partners.back().rank = no_rank;
-  a.state = life::running;
-  running = ran_last = p.get();
-  here.lives[static_cast<std::size_t>(rank)] = std::move(p);
-}
-
-void end_rank(int rank) {
-  live* const p = find(rank);
-  if (p == nullptr || p->a->state != life::running) return;
-  const std::uint64_t now = ticks();
-  settle(*p, now);
-  // What it computed after its last call.
-  if (p->computed != 0) {
-    site& last = p->a->sites[static_cast<std::size_t>(site_of(*p, 0, "end"))];
-    last.computing += std::exchange(p->computed, 0);
-  }
-  p->a->ended = now;
-  if (has_experiment()) [[unlikely]] {
-    pay(*p, true);
-    p->a->ended = ticks();
-  }
-  p->a->state = life::ended;
-  if (running == p) running = nullptr;
-  if (ran_last == p) ran_last = nullptr;
-}
-
-// --- Calls ---------------------------------------------------------------------------------------
-
-void begin_call(int rank, const char* call, const void* return_address) {
-  const void* const noted = std::exchange(noted_address, nullptr);
-  auto address = reinterpret_cast<std::uintptr_t>(noted != nullptr ? noted : return_address);
-  // A return address may be the first of the next function; the call lies before it.
-  if (address != 0) --address;
-  live* const p = find(rank);
-  const bool is_first = p != nullptr && p->call_depth++ == 0;
-  const std::uint64_t now = ticks();
-  int call_site = 0;
-  if (is_first) {
-    enter(*p, share::in_calls, now);
-    call_site = site_of(*p, address, call);
-    address = p->site_address;
-  }
-  if (is_event_file_on())
-    timeline::keep_event({now, static_cast<std::int64_t>(address == 0 ? 0 : address + 1), 0, call,
-                          rank, trace_kind::call, trace_phase::begin});
-  if (is_first) open_call(*p, call_site, now);
-}
-
-void end_call(int rank) {
-  const std::uint64_t now = ticks();
-  if (is_event_file_on())
-    timeline::keep_event({now, 0, 0, nullptr, rank, trace_kind::call, trace_phase::end});
-  live* const p = find(rank);
-  if (p == nullptr || p->call_depth == 0 || --p->call_depth > 0) return;
-  leave(*p, now);
-  close_call(*p, now);
-}
-
 // --- What the timeline shows too -----------------------------------------------------------------
 
+namespace {
+
+// The program's own part of a process has ended, and its worker runs tasks for others: the rank that ran last there goes on
+// in its account.
+void serve(live& p, bool begins, std::uint64_t now) noexcept {
+  account& a = *p.a;
+  if (p.is_serving == begins) return;
+  p.is_serving = begins;
+  if (begins) {
+    const std::uint64_t idle = now - std::min(now, a.ended);
+    a.times[static_cast<std::size_t>(share::waiting)] += idle;
+    add_idle(p, idle);
+    a.current = share::tasks;
+    a.mark = now;
+  } else {
+    settle(p, now);
+  }
+  a.ended = now;
+}
+
+// Takes each event of the timeline: some concern accounts as well.
 void note_event(trace_phase phase, trace_kind kind, int rank, std::uint64_t now) noexcept {
   const bool begins = phase == trace_phase::begin;
   const auto switch_share = [&](live* p, share s) {
@@ -245,7 +124,11 @@ void note_event(trace_phase phase, trace_kind kind, int rank, std::uint64_t now)
       if (begins) ++running->a->chunks_taken;
       return switch_share(running, share::stealing);
     case trace_kind::task:
-      return switch_share(ran_last, share::tasks);
+      return ran_last != nullptr && ran_last->a->state == life::ended
+                 ? serve(*ran_last, begins, now)
+                 : switch_share(ran_last, share::tasks);
+    case trace_kind::beside:
+      return switch_share(ran_last, share::in_calls);
     case trace_kind::copy:
       return switch_share(running, share::copying);
     case trace_kind::sleep:
@@ -257,4 +140,168 @@ void note_event(trace_phase phase, trace_kind kind, int rank, std::uint64_t now)
   }
 }
 
-}  // namespace weft::accounts
+}  // namespace
+
+// --- The life of a file --------------------------------------------------------------------------
+
+beginning start(const std::string& path, const job_shape& shape) {
+  if (std::exchange(here.had_job, true)) return beginning::other_job;
+  const auto fail = [&](const char* what) {
+    throw error(formatted("cannot {} the accounts of --breakdown in {}: {}", what, path,
+                          std::strerror(errno)));
+  };
+  if (!leads_to_accounts(path)) return beginning::elsewhere;
+  const descriptor file{::open(path.c_str(), O_RDWR | O_CLOEXEC)};
+  if (file.number < 0) fail("open");
+  const claim taken = claim_of(file.number, shape.job);
+  if (taken == claim::failed) fail("map");
+  if (taken == claim::lost) return beginning::other_job;
+  const auto ranks = static_cast<std::size_t>(shape.ranks);
+  const std::size_t bytes_of_ranks = bytes_of_accounts(ranks, shape.has_call_paths);
+  const std::size_t bytes = bytes_of_ranks + tables_bytes;
+  // All processes of a job say the same, and whoever comes first makes the file that long.
+  struct stat of_file {};
+  void* const memory = ::fstat(file.number, &of_file) != 0 ||
+                               (of_file.st_size < static_cast<off_t>(bytes) &&
+                                ::ftruncate(file.number, static_cast<off_t>(bytes)) != 0)
+                           ? MAP_FAILED
+                           : ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                                    MAP_SHARED | MAP_NORESERVE, file.number, 0);
+  if (memory == MAP_FAILED) fail("map");
+  auto* const header = static_cast<file_header*>(memory);
+  if (taken == claim::first) {
+    header->magic = file_magic;
+    header->account_bytes = sizeof(account);
+    header->ranks = shape.ranks;
+    header->processes = shape.processes;
+    header->workers = shape.workers;
+    header->has_callers = shape.has_call_paths ? 1 : 0;
+    header->ns_per_tick = ns_per_tick();
+    header->start_ticks = ticks();
+    copy_text(header->program, shape.program);
+    copy_text(header->settings, shape.settings);
+  }
+  here.header = header;
+  here.bytes = bytes;
+  here.rank_count = ranks;
+  auto* at = static_cast<std::byte*>(memory) + header_bytes;
+  here.ranks = reinterpret_cast<account*>(at);
+  at += ranks * sizeof(account);
+  here.callers = shape.has_call_paths ? reinterpret_cast<caller*>(at) : nullptr;
+  at = static_cast<std::byte*>(memory) + bytes_of_ranks;
+  here.stamps = reinterpret_cast<stamp_slot*>(at);
+  here.meetings = reinterpret_cast<meeting_slot*>(at + stamps_count * sizeof(stamp_slot));
+  here.has_other_hosts = shape.has_other_hosts;
+  here.lives.resize(ranks);
+  here.on.store(true, std::memory_order_relaxed);
+  listen_to_events(&note_event);
+  return beginning::begun;
+}
+
+void stop() noexcept {
+  if (!here.on.exchange(false, std::memory_order_relaxed)) return;
+  listen_to_events(nullptr);
+  here.lives.clear();
+  ::munmap(here.header, here.bytes);
+  here.header = nullptr;
+}
+
+bool are_on() noexcept {
+  return here.on.load(std::memory_order_relaxed);
+}
+
+namespace {
+// When the first rank of this thread's worker began.
+constinit thread_local std::uint64_t first_begun = 0;
+}  // namespace
+
+void begin_rank(int rank, int process, int worker) {
+  if (!are_on() || static_cast<std::size_t>(rank) >= here.lives.size()) return;
+  auto p = std::make_unique<live>();
+  p->a = new (&here.ranks[rank]) account{};
+  account& a = *p->a;
+  if (here.callers != nullptr) {
+    p->callers = {here.callers + std::size_t{callers_max} * static_cast<std::size_t>(rank),
+                  callers_max};
+    std::ranges::fill(p->callers, caller{});
+  }
+  a.rank = rank;
+  a.process = process;
+  here.process = static_cast<std::uint32_t>(process);
+  a.worker = worker;
+  // Until now other ranks of its worker ran.
+  a.mark = ticks();
+  if (first_begun == 0) first_begun = a.mark;
+  a.begun = first_begun;
+  a.times[static_cast<std::size_t>(share::queued)] = a.mark - a.begun;
+  a.partners.back().rank = no_rank;
+  a.state = life::running;
+  running = ran_last = p.get();
+  here.lives[static_cast<std::size_t>(rank)] = std::move(p);
+}
+
+void end_rank(int rank) {
+  live* const p = find(rank);
+  if (p == nullptr || p->a->state != life::running) return;
+  const std::uint64_t now = ticks();
+  settle(*p, now);
+  // What it computed after its last call.
+  if (p->computed != 0) {
+    site& last = p->a->sites[static_cast<std::size_t>(site_of(*p, 0, "end"))];
+    last.computing += std::exchange(p->computed, 0);
+  }
+  p->a->ended = now;
+  if (has_experiment()) [[unlikely]] {
+    pay(*p, true);
+    p->a->ended = ticks();
+  }
+  p->a->state = life::ended;
+  if (running == p) running = nullptr;
+}
+
+// --- Calls ---------------------------------------------------------------------------------------
+
+void begin_call(int rank, const char* call, const void* return_address) {
+  const void* const noted = std::exchange(noted_address, nullptr);
+  const void* const caller = take_noted_caller();
+  auto address = reinterpret_cast<std::uintptr_t>(caller != nullptr  ? caller
+                                                  : noted != nullptr ? noted
+                                                                     : return_address);
+  // A return address may be the first of the next function; the call lies before it.
+  if (address != 0) --address;
+  live* const p = find(rank);
+  const bool is_first = p != nullptr && p->call_depth++ == 0;
+  const std::uint64_t now = ticks();
+  int call_site = 0;
+  if (is_first) {
+    enter(*p, share::in_calls, now);
+    call_site = site_of(*p, address, call);
+  }
+  if (is_event_file_on()) {
+    // A call within another one has the place of the outer.
+    const call_paths::program_call at =
+        p != nullptr ? call_paths::program_call{p->site_address, p->site_path}
+                     : place_of_call(address);
+    timeline::keep_event({now, static_cast<std::int64_t>(at.address == 0 ? 0 : at.address + 1),
+                          at.path, call, rank, trace_kind::call, trace_phase::begin});
+  }
+  if (!is_first) return;
+  p->call_event = now;
+  p->asks_again = false;
+  open_call(*p, call_site, now);
+}
+
+void end_call(int rank) {
+  const std::uint64_t now = ticks();
+  live* const p = find(rank);
+  // One call stands for a row of questions in vain, which may be thousands.
+  const bool is_another = p != nullptr && p->call_depth == 1 && p->asks_again &&
+                          timeline::take_back_call(rank, p->call_event);
+  if (is_event_file_on() && !is_another)
+    timeline::keep_event({now, 0, 0, nullptr, rank, trace_kind::call, trace_phase::end});
+  if (p == nullptr || p->call_depth == 0 || --p->call_depth > 0) return;
+  leave(*p, now);
+  close_call(*p, now);
+}
+
+}  // namespace weft::profile

@@ -3,11 +3,11 @@
 #include <cstring>
 
 #include "base/clock.hpp"
+#include "profile/experiment.hpp"
+#include "profile/live_account.hpp"
 #include "trace/event_file.hpp"
-#include "trace/experiment.hpp"
-#include "trace/live_account.hpp"
 
-namespace weft::accounts {
+namespace weft::profile {
 namespace {
 
 region_times times_of(const account& a) noexcept {
@@ -22,7 +22,7 @@ region_times times_of(const account& a) noexcept {
 void add_passed(region_times& to, const region_times& before, const region_times& now,
                 std::uint64_t elapsed) noexcept {
   to.elapsed += elapsed;
-  to.computing += now.computing - before.computing;
+  to.computing += now.computing - std::min(before.computing, now.computing);
   to.stealing += now.stealing - before.stealing;
   to.waiting += now.waiting - std::min(before.waiting, now.waiting);
   to.critical += now.critical - before.critical;
@@ -77,4 +77,4 @@ void end_region(int rank) {
   add_passed(one.times, open.before, after, now - open.begun);
 }
 
-}  // namespace weft::accounts
+}  // namespace weft::profile

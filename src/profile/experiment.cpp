@@ -1,14 +1,14 @@
-#include "trace/experiment.hpp"
-
-#include <time.h>
+#include "profile/experiment.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "base/clock.hpp"
+#include "base/kernel.hpp"
 #include "base/pause.hpp"
 
-namespace weft::accounts {
+namespace weft::profile {
 namespace {
 
 // What this worker has waited, or need not, of all that was owed so far.
@@ -20,11 +20,9 @@ void delay(std::uint64_t until) noexcept {
   for (std::uint64_t now = ticks(); now < until; now = ticks()) {
     const double left = static_cast<double>(until - now) * ns_per_tick();
     if (left > 2 * woken_late_ns) {
-      const auto ns = static_cast<std::int64_t>(left - woken_late_ns);
-      const timespec time{ns / 1'000'000'000, ns % 1'000'000'000};
-      ::clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
+      sleep_in_kernel(std::chrono::nanoseconds(static_cast<std::int64_t>(left - woken_late_ns)));
     } else {
-      pause();
+      pause_processor();
     }
   }
 }
@@ -34,7 +32,7 @@ void delay(std::uint64_t until) noexcept {
 bool is_in_experiment(std::uint64_t offset, const char* call) noexcept {
   const causal_experiment& e = here.header->experiment;
   const auto count =
-      static_cast<std::size_t>(std::clamp<int>(e.places, 0, causal_experiment::places_max));
+      static_cast<std::size_t>(std::clamp<int>(e.site_count, 0, causal_experiment::part_sites_max));
   for (std::size_t i = 0; i < count; ++i)
     if (e.at[i].offset == offset && std::strncmp(e.at[i].call, call, sizeof e.at[i].call - 1) == 0)
       return true;
@@ -59,7 +57,7 @@ void pay(live& p, bool at_end) noexcept {
   delay(begun + debt);
   const std::uint64_t ended = ticks();
   paid += ended - begun;
-  // In no share: it is none of the program's time.
+  // No share has it, since it is none of the program's time.
   p.a->mark = ended;
 }
 
@@ -69,4 +67,4 @@ void credit(const live& p) noexcept {
   paid = std::max(paid, here.header->experiment.owed.load(std::memory_order_relaxed));
 }
 
-}  // namespace weft::accounts
+}  // namespace weft::profile

@@ -8,9 +8,9 @@
 #pragma once
 #include <cstdint>
 
-#include "trace/live_account.hpp"
+#include "profile/live_account.hpp"
 
-namespace weft::accounts {
+namespace weft::profile {
 
 inline constexpr double shortest_delay_ns = 2'000;
 
@@ -27,4 +27,4 @@ void pay(live& p, bool at_end = false) noexcept;
 // A wait has ended, which somebody else ended.
 void credit(const live& p) noexcept;
 
-}  // namespace weft::accounts
+}  // namespace weft::profile

@@ -2,27 +2,14 @@
 // that all processes of a job map; they forget.
 #pragma once
 #include <atomic>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
 #include "base/limits.hpp"
-#include "trace/accounts.hpp"
+#include "profile/accounts.hpp"
+#include "trace/mixing.hpp"
 
-namespace weft::accounts {
-
-inline std::uint64_t mixed(std::uint64_t a, std::uint64_t b) noexcept {
-  std::uint64_t x = (a ^ std::rotl(b, 29)) * 0x9e37'79b9'7f4a'7c15;
-  x ^= x >> 32;
-  x *= 0xd6e8'feb8'6659'fd93;
-  return x ^ x >> 29;
-}
-
-// All messages of one name; of them each has a number, which sender and receiver count alike.
-inline std::uint64_t stream_of(const message_name& m) noexcept {
-  const auto word = [](auto value) { return std::uint64_t{static_cast<std::uint32_t>(value)}; };
-  return mixed(word(m.context) << 32 | word(m.source), word(m.tag) << 32 | word(m.to)) | 1;
-}
+namespace weft::profile {
 
 struct stamp {
   std::uint64_t time = 0;
@@ -41,7 +28,7 @@ struct stamp_slot {
 
   static std::uint64_t check_of(std::uint64_t key, std::uint64_t time, std::uint64_t who,
                                 std::uint64_t critical) noexcept {
-    return mixed(key, time) ^ std::rotl(who, 17) ^ std::rotl(critical, 41);
+    return mixed(key, time, who, critical);
   }
   void put(std::uint64_t key, const stamp& s) noexcept {
     const std::uint64_t by = packed(s.rank, s.site);
@@ -60,7 +47,7 @@ struct stamp_slot {
   }
 };
 
-// Of one collective: who comes last to it knows that from the count. Another one may have taken the slot over, as a tag in
+// A slot of one collective: the rank that comes last to it knows that from the count. Another one may have taken the slot over, as a tag in
 // either word says: then nobody knows that he is the last, and the cause is not known. Relaxed: the collective itself
 // orders what its ranks did before against what they read after it.
 struct meeting_slot {
@@ -99,4 +86,4 @@ inline constexpr std::size_t meetings_count = std::size_t{1} << 15;
 inline constexpr std::size_t tables_bytes =
     stamps_count * sizeof(stamp_slot) + meetings_count * sizeof(meeting_slot);
 
-}  // namespace weft::accounts
+}  // namespace weft::profile

@@ -4,7 +4,7 @@
 // there (armed_stages.hpp) a thread that has armed two points gets the time between them, and looks at no other. So the
 // usual path has no branch for them, and one stage is measured without the probes of the others.
 //
-// Called by the thread that carries the message; a probe belongs to its thread.
+// The thread that carries the message calls it; a probe belongs to its thread.
 #pragma once
 #include <cstdint>
 
@@ -20,14 +20,14 @@ enum class point : std::uint8_t {
   seen,       // The receiver has found something.
   matched,    // It belongs to this receive, or to this handler.
   copied,     // The data are where they are wanted.
-  told,       // Whoever waits has been told.
+  told,       // The one that waits has been told.
   taken,      // The program has it.
 };
 
 }  // namespace weft::stages
 
 #ifdef WEFT_STAGES
-#include "trace/armed_stages.hpp"
+#include "profile/armed_stages.hpp"
 #else
 namespace weft::stages {
 [[gnu::always_inline]] inline void pass(point) noexcept {}

@@ -3,13 +3,13 @@
 #pragma once
 #include <cstdint>
 
-#include "trace/accounts.hpp"
+#include "profile/accounts.hpp"
 
-namespace weft::accounts {
+namespace weft::profile {
 
-// Of a call that has this name in the process that made it.
+// The key of a call that has this name in the process that made it.
 [[nodiscard]] std::uint64_t key_of_call(int process, std::uint64_t call) noexcept;
-// As leave_cause_of_task(): the calling thread has computed what `action` returns. The name stays.
+// Does what leave_cause_of_task() does: the calling thread has computed what `action` returns. The name stays.
 void leave_cause_of_action(std::uint64_t key, const char* action);
 
 // While it lives, what the calling thread leaves a cause of was brought about by whoever left one under that key.
@@ -34,4 +34,4 @@ class brought_about {
   const bool is_on_;
 };
 
-}  // namespace weft::accounts
+}  // namespace weft::profile

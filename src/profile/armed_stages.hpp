@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#include "trace/stages.hpp"
+#include "profile/stages.hpp"
 
 #ifdef WEFT_STAGES
 namespace weft::stages {
@@ -40,7 +40,7 @@ struct probe {
   // buffers as messages leave them, so what a stage waits for is seen in that stage.
   std::uint32_t period = 1;
   std::uint32_t left = 0;
-  // Where times between the two go, while there is room.
+  // Times between the two go there, while there is room.
   std::uint32_t* ticks = nullptr;
   std::uint32_t count = 0;
   std::uint32_t room = 0;

@@ -8,49 +8,30 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
-#include "trace/accounts.hpp"
-#include "trace/stamps.hpp"
+#include "profile/accounts.hpp"
+#include "profile/call_paths.hpp"
+#include "profile/stamps.hpp"
+#include "trace/message_numbers.hpp"
 
-namespace weft::accounts {
-
-// How many messages of each name a rank has sent and received: both sides count alike.
-class stream_counts {
- public:
-  // The number of the next one, from 1; 0 when there are too many names.
-  std::uint64_t next(std::uint64_t name, std::uint32_t step = 1) noexcept {
-    if (places_.empty()) places_.resize(places_count);
-    for (std::size_t probe = 0; probe < 64; ++probe) {
-      place& at = places_[(name + probe) % places_count];
-      if (at.name == 0) at.name = name;
-      if (at.name != name) continue;
-      at.count += step;
-      return step == 0 ? at.count + 1 : at.count;
-    }
-    return 0;
-  }
-
- private:
-  struct place {
-    std::uint64_t name = 0;
-    std::uint64_t count = 0;
-  };
-  static constexpr std::size_t places_count = 8192;
-  std::vector<place> places_;
-};
+namespace weft::profile {
 
 struct live {
   account* a = nullptr;
+  std::span<caller> callers;
   std::array<share, 16> outer{};  // What goes on when the current share ends.
   int depth = 0;
   int call_depth = 0;
   int call_site = -1;
   std::uintptr_t site_address = 0;
+  std::uint32_t site_path = 0;  // 0: not known.
   std::uint64_t call_begun = 0;
   std::uint64_t computed = 0;  // Ticks since the last call.
   bool is_off = false;         // Another fiber of the worker runs.
+  bool is_serving = false;     // It has ended, and its worker runs tasks.
   // A wait or collective.
   int waits = 0;  // Nested ones belong to the outermost.
   bool owns_call = false;
@@ -60,9 +41,34 @@ struct live {
   const void* counter = nullptr;  // That the messages count at which it waits for; null: for none.
   std::uint64_t arrived = 0;
   bool was_off = false;
+  // What has come last of what it waits for.
+  bool has_come = false;
   stamp latest;
-  meeting_name meeting{};
-  bool is_counted = false;  // Of that all ranks are in the table.
+  wait_state latest_state = wait_state::late_sender;
+  // A row of questions in vain.
+  struct question {
+    std::uint64_t what = 0;  // 0: none is open.
+    std::uint64_t begun = 0;
+    std::uint64_t in_calls_before = 0, computing_before = 0, computing_last = 0;
+    std::uint64_t times = 0, at_once = 0;  // How often it has asked again, and at once.
+    stamp latest;
+    wait_state state = wait_state::late_sender;
+  };
+  question asked;
+  bool asks_again = false;       // The call is another one of that row.
+  std::uint64_t call_event = 0;  // When the call that is under way began, as its event says.
+  // What goes on beside its own code.
+  struct beside {
+    const void* flow = nullptr;
+    stamp started;
+    std::uint64_t meeting = 0;
+    bool has_come = false;
+    stamp cause;
+    stamp cause_started;
+    wait_state state = wait_state::unknown;
+  };
+  std::vector<beside> flows;
+  collective_name meeting{};
   std::uint64_t meeting_key = 0;
   // Site by return address.
   struct known {
@@ -70,9 +76,9 @@ struct live {
     int site = 0;
   };
   std::array<known, 256> sites{};
-  std::array<bool, sites_max> is_in_experiment{};  // By site.
+  std::array<bool, sites_max> is_in_experiment{};  // One for each site.
   std::uint64_t in_calls_before = 0;
-  stream_counts streams;
+  message_numbers messages;
   struct open_region {
     int row = 0;
     std::uint64_t begun = 0;
@@ -83,24 +89,23 @@ struct live {
   std::size_t iterations = 0;
 };
 
-struct process_state {
+struct process_accounts {
   std::atomic<bool> on{false};  // Relaxed: changes while no worker runs.
   file_header* header = nullptr;
   std::size_t bytes = 0;
   account* ranks = nullptr;
+  caller* callers = nullptr;  // Those of all ranks; null: none are kept.
   std::size_t rank_count = 0;
-  std::uint32_t process = 0;  // Of the job.
+  std::uint32_t process = 0;  // The number in the job.
   stamp_slot* stamps = nullptr;
   meeting_slot* meetings = nullptr;
   bool has_other_hosts = false;  // The job.
   std::vector<std::unique_ptr<live>> lives;
-  const void* own_file = nullptr;     // Where weft's own code was loaded.
-  std::atomic<bool> is_apart{false};  // The program is in other files. Relaxed: found out by each.
   bool had_job = false;
 };
 
-extern constinit process_state here;
-// Of this thread: the rank whose code runs.
+extern constinit process_accounts here;
+// The rank whose code this thread runs.
 extern constinit thread_local live* running;
 // The rank that ran last, whose wait gives the thread its time.
 extern constinit thread_local live* ran_last;
@@ -140,7 +145,7 @@ inline void leave(live& p, std::uint64_t now) noexcept {
 inline std::uint64_t used(const account& a) noexcept {
   const auto of = [&](share s) { return a.times[static_cast<std::size_t>(s)]; };
   return of(share::stealing) + of(share::tasks) + of(share::copying) + of(share::queued) +
-         of(share::computing) + of(share::asleep);
+         of(share::computing) + of(share::asleep) + of(share::in_calls);
 }
 
 template <std::size_t Size>
@@ -150,19 +155,27 @@ void copy_text(char (&to)[Size], std::string_view from) noexcept {
   std::memset(to + length, 0, Size - length);
 }
 
+// A rank has ended, and its worker was idle until a task came (waits.cpp).
+void add_idle(live& p, std::uint64_t ticks) noexcept;
+
 // --- Call sites (call_sites.cpp) -----------------------------------------------------------------
 
 // The number of the site of a call; `address` 0: not known. The caller counts it. `site_address` becomes that of the
-// program's own call, where `address` lies in weft.
+// program's own call, where `address` lies in weft, and `site_path` its path.
 [[nodiscard]] int site_of(live& p, std::uintptr_t address, const char* call);
-// Of something that has no call, whose place is known: "function at file:line", or where no file is known the function
+// The site of something that has no call, but a place: "function at file:line", or where no file is known the function
 // alone. All texts stay.
 [[nodiscard]] int site_of_source(live& p, const char* what, const char* file, std::uint32_t line,
                                  const char* function);
 // The innermost call of the program, of those that are under way; 0: not known.
 [[nodiscard]] std::uintptr_t walked_to_program() noexcept;
+// Whether that is weft's code, and not the program's; without a file of its own no code is.
+[[nodiscard]] bool is_in_weft(std::uintptr_t address) noexcept;
+// The place of the call that begin_call() was given; where that lies in weft, the innermost call of the program. The path is
+// known with --call-paths.
+[[nodiscard]] call_paths::program_call place_of_call(std::uintptr_t address) noexcept;
 // The program called weft, and weft returns.
 void open_call(live& p, int call_site, std::uint64_t now);
 void close_call(live& p, std::uint64_t now) noexcept;
 
-}  // namespace weft::accounts
+}  // namespace weft::profile
