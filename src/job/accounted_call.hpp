@@ -1,8 +1,8 @@
-// While it lives, the accounts of the calling rank (trace/accounts.hpp) say that the program is in a call.
+// While it lives, the accounts of the calling rank (profile/accounts.hpp) say that the program is in a call.
 #pragma once
 #include "job/state.hpp"
+#include "profile/accounts.hpp"
 #include "sched/attached_thread.hpp"
-#include "trace/accounts.hpp"
 
 namespace weft::detail {
 
@@ -20,8 +20,8 @@ class accounted_call {
       begin(call, return_address);
   }
   [[gnu::always_inline]] ~accounted_call() {
-    if (rank_ != accounts::no_rank) [[unlikely]]
-      accounts::end_call(rank_);
+    if (rank_ != profile::no_rank) [[unlikely]]
+      profile::end_call(rank_);
   }
   accounted_call(const accounted_call&) = delete;
   accounted_call& operator=(const accounted_call&) = delete;
@@ -31,16 +31,16 @@ class accounted_call {
     const auto* const me = static_cast<const job_rank*>(worker::caller());
     if (me == nullptr || goes_on_beside(*me->home)) return;
     rank_ = me->number;
-    accounts::begin_call(rank_, call, return_address);
+    profile::begin_call(rank_, call, return_address);
   }
 
-  int rank_ = accounts::no_rank;
+  int rank_ = profile::no_rank;
 };
 
 // Notes where the program called the function that calls this, in case it comes to a wait.
 [[gnu::always_inline]] inline void note_call_site(const void* return_address) noexcept {
   if (tracing()) [[unlikely]]
-    accounts::note_return_address(return_address);
+    profile::note_return_address(return_address);
 }
 
 }  // namespace weft::detail

@@ -17,7 +17,7 @@ std::string ranks_of(const job& j, int process) {
   std::vector<int> ranks;
   for (std::size_t i = 0; i < j.places.size(); ++i)
     if (j.places[i].process == process) ranks.push_back(static_cast<int>(i));
-  return ranks_name(ranks);
+  return diagnosis::ranks_name(ranks);
 }
 
 // Whether processes reach each other's memory over a network, where the target has to make progress for it.
@@ -43,7 +43,7 @@ termination::actions actions_of(job& j, failure_note& failure, network& between)
   };
   what.describe = [&] { return describe_waits(j); };
   what.deadlock = [&](const std::vector<std::string>& parts, const std::vector<int>& dead) {
-    std::string text = deadlock_report(parts);
+    std::string text = diagnosis::deadlock_report(parts);
     for (const int process : dead)
       text += formatted("\n  {} died with process {}", ranks_of(j, process), process);
     return text;
@@ -70,6 +70,7 @@ connection::connection(const launch_context& others, const placement& places, co
   core.devices =
       every_worker_sends ? static_cast<int>(places.workers.cores.size()) : places.worker_count;
   core.transport = how.transport;
+  core.secure = how.secure;
   // A progress worker shares them; it starts later where memory of ranks is reached over a network.
   core.shared_devices = how.progress || is_over_network(others, how.transport);
   between_.emplace(*others.job, core, others.make_endpoints);
@@ -88,7 +89,6 @@ void connection::attach(job& j, failure_note& failure) {
   });
   begin_faces(j, &*between_);
   failure.set_ending(&*ending_);
-  j.tell_abandoned = [&failure](const std::string& why) { failure.tell(why, 1); };
   if (j.how.progress) between_->start_progress();
   // Last: after an exception of a line above, nobody would be told that the network goes.
   if (others_.connected) others_.connected(&*between_);

@@ -2,21 +2,21 @@
 // several. The job knows a face by its slot number alone: it asks faces what their ranks wait for and what they have
 // done, and tells them of begin, end and dead processes.
 //
-// A face's slot is a constant of its code, below faces_max. A static object registers the face before any job begins:
+// A static object registers the face before any job begins, and gets its slot, one below faces_max:
 //
 //   state per rank      job_rank::faces[slot], made by the face when it first needs it
 //   state per process   job::faces[slot], made by face::begin
 //   mail kinds          first_mail_kind() + 0, 1, ..., the handlers in face::mail
-//   messages            handlers that begin() adds; their names are the same in all processes
+//   messages            handlers that begin() adds; their numbers are the same in all processes, whatever faces the
+//                       programs of these have
 //   words of a wait     a wait_words in the wait_description, or face_job::describe()
 //   what it has done    face_job::done_by(), for stall detection; face::columns, for --stats
 //
 // The base face (base_slot), the messages of ranks, makes the ranks. Its part of a rank lies directly behind the job's,
 // so that its address is computed, not loaded. Its mail kinds are constants, from first_mail on.
 //
-// A face sends between processes through the worker's port only (network::of). The port counts messages that are sent
-// and received, so the job knows when nothing is under way. A write to another process's memory counts as a message
-// until the writer knows that it is done.
+// A face sends and receives between processes by the room remote alone, which counts every message: so the job knows when
+// nothing is under way.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -27,23 +27,26 @@
 #include <vector>
 
 #include "diagnosis/waits.hpp"
+#include "runtime/network.hpp"
 #include "sched/scheduler.hpp"
 #include "weft/comm/runtime.hpp"
 
-namespace weft {
-class network;
-}
+namespace weft::diagnosis {
+class job_checks;  // diagnosis/checks.hpp
+}  // namespace weft::diagnosis
 
 namespace weft::detail {
 
 struct job;
 struct job_rank;
-class job_checks;  // diagnosis/checks.hpp
 
 // The job's part of a rank with what the base face has laid out behind it.
 using rank_pointer = std::unique_ptr<job_rank, void (*)(job_rank*)>;
 
-inline constexpr std::size_t faces_max = 4;
+// How many faces a program may have beside the base face.
+inline constexpr std::size_t faces_max = 12;
+// The slot of a face that takes the one that it is given.
+inline constexpr std::size_t any_slot = ~std::size_t{0};
 // The base face's slot. It has no place in job_rank::faces.
 inline constexpr std::size_t base_slot = faces_max;
 // The number of the first mail kind of the base face.
@@ -80,11 +83,12 @@ struct face_job {
 
   // Fills in what the rank's wait means; false: the wait is another face's. Called by the rank's worker, or while no
   // worker runs.
-  [[nodiscard]] virtual bool describe(const job_rank&, const wait_description&, wait_record&) {
+  [[nodiscard]] virtual bool describe(const job_rank&, const wait_description&,
+                                      diagnosis::wait_record&) {
     return false;
   }
   // Who is in a group that describe() has named, and who has come. Called while no worker runs.
-  [[nodiscard]] virtual group_record describe_group(const void*) { return {}; }
+  [[nodiscard]] virtual diagnosis::group_record describe_group(const void*) { return {}; }
   // Why the job hangs, as far as this face can tell; empty: it cannot. Called while no worker runs.
   [[nodiscard]] virtual std::string reason_of_deadlock() { return {}; }
   // A number that grows with what the rank does, but not while it waits. Called by the rank's worker.
@@ -94,7 +98,7 @@ struct face_job {
   // Why a job fails although all its ranks have ended well; empty: it does not.
   [[nodiscard]] virtual std::string wrong_at_end() { return {}; }
   // In a job with `check` that has not failed: adds what its ranks have left behind.
-  virtual void look_at_rest(job_checks&) {}
+  virtual void look_at_rest(diagnosis::job_checks&) {}
   virtual void free_rest() noexcept {}
 };
 
@@ -105,35 +109,38 @@ struct rank_column {
   std::uint64_t (*value)(const job_rank&);
 };
 
-// The names of a face's messages between processes.
-class face_handlers {
+// The numbers of a face's messages between processes. remote::handlers makes handlers of it.
+class handler_numbers {
  public:
-  face_handlers(network* between, std::size_t most) noexcept : between_(between), most_(most) {}
+  handler_numbers(network* between, std::size_t most) noexcept : between_(between), most_(most) {}
   // Null in a job of one process.
   [[nodiscard]] network* between() const noexcept { return between_; }
-  // Called by face::begin, in the same order in all processes. The handler runs on the worker whose device the message
-  // came to; after the workers have ended, on a thread that is none. It counts the message (port::count_received)
-  // before it acts. `also_pumped`: the progress worker calls it, too, in place of a worker that computes
-  // (network::receiver()), possibly before older messages for other handlers; such a handler counts what it sends by
-  // port::count_answer().
-  [[nodiscard]] comm::handler_id add(comm::completion::function called, void* context,
-                                     bool also_pumped = false);
+  // Called by face::begin, in the same order in all processes: as network::add_handler().
+  template <auto Handle, network::called_by By = network::called_by::worker,
+            void (*Before)(worker&) noexcept = nullptr>
+  [[nodiscard]] comm::handler_id add(void* context) {
+    take_one();
+    return between_->add_handler<Handle, By, Before>(context);
+  }
 
  private:
-  friend void begin_base(job& j, network* between);
   friend void begin_faces(job& j, network* between);
+  void take_one() noexcept;
+
   network* const between_;
   const std::size_t most_;
   std::size_t added_ = 0;
 };
 
 struct face {
-  std::size_t slot;
-  std::string_view name;
+  // any_slot, or a constant: the state of its ranks is then at a constant offset, for calls that take nanoseconds. No
+  // two faces name the same constant. Those that are given a slot get the highest that is free.
+  std::size_t slot = any_slot;
+  std::string_view name;  // The same in all processes, and that of no other face.
   // The handlers of its mail kinds. They run on the receiving worker, inside its waits, and do not wait.
   std::span<const scheduler::mail_handler> mail{};
   // Called in every process before its ranks run; null: nothing per process.
-  std::unique_ptr<face_job> (*begin)(job& j, face_handlers& handlers) = nullptr;
+  std::unique_ptr<face_job> (*begin)(job& j, handler_numbers& numbers) = nullptr;
   std::span<const rank_column> columns{};
   // Set by the base face alone. Whether a record in the mailbox of a worker is for a rank other than the one that runs
   // there: for the warning that a rank that computes keeps the others waiting. Called by the monitor.
@@ -142,8 +149,8 @@ struct face {
   rank_pointer (*make_rank)() = nullptr;
 };
 
-// Called while static objects are made. `one` lives as long as the program.
-bool register_face(const face& one);
+// Called while static objects are made. `one` lives as long as the program. Returns its slot.
+std::size_t register_face(const face& one);
 // The number of the face's first mail kind, a constant once a job runs.
 [[nodiscard]] std::uint8_t first_mail_kind(std::size_t slot) noexcept;
 void set_mail_handlers(scheduler& workers);

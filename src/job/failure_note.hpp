@@ -17,9 +17,15 @@ constexpr int timeout_status = 124;
 // tells the failure that came first.
 class failure_note {
  public:
-  // Notes the failure and tells it, unless there was one before.
-  void tell(const std::string& what, int exit_status) {
-    if (!note(exit_status)) return;
+  // Notes the failure and tells it, unless there was one before. `explains_stop`: the rank that it is about has had the job
+  // stopped without a reason, which other processes have noted, and this one from them: it is told unless one has been.
+  void tell(const std::string& what, int exit_status, bool explains_stop = false) {
+    const bool is_first = note(exit_status);
+    {
+      const std::lock_guard hold(lock_);
+      if (!is_first && (!explains_stop || has_told_)) return;
+      has_told_ = true;
+    }
     if (ending_ != nullptr)
       ending_->fail(what, exit_status);
     else
@@ -40,6 +46,7 @@ class failure_note {
  private:
   mutable std::mutex lock_;
   int status_ = 0;
+  bool has_told_ = false;
   termination* ending_ = nullptr;
 };
 

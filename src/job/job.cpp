@@ -19,10 +19,12 @@
 #include "diagnosis/checks.hpp"
 #include "job/caller.hpp"
 #include "job/connection.hpp"
+#include "job/held_waits.hpp"
 #include "job/rank_body.hpp"
 #include "job/start.hpp"
 #include "job/watching.hpp"
-#include "trace/accounts.hpp"
+#include "profile/accounts.hpp"
+#include "profile/call_paths.hpp"
 #include "trace/trace.hpp"
 #include "weft/error.hpp"
 
@@ -45,12 +47,23 @@ void make_ranks(job& j, const placement& places) {
     j.by_number.push_back(here);
   }
   j.workers->set_user_data(j.by_number.data());
+  j.workers->set_job(&j);
+}
+
+// Accounts and events of one job are known by this number, which is never 0.
+std::uint64_t number_of(const placement& places) {
+  return std::hash<std::string>{}(places.job_id.empty() ? formatted("{} {}", ::getpid(), now_ns())
+                                                        : places.job_id) |
+         1;
 }
 
 // Called when all processes are connected, so that none ends its part before the first process of its host is here.
-void start_timeline(const job& j, const placement& places, const std::string& file,
-                    std::size_t events_max) {
+void start_timeline(const job& j, const placement& places, std::uint64_t number,
+                    const std::string& file, std::size_t events_max) {
   trace_part part{places.process, places.process_count};
+  part.ranks = static_cast<int>(places.of_rank.size());
+  part.job = number;
+  profile::call_paths::start(j.how.call_paths);
   for (int other = 0; other < places.process; ++other)
     if (j.node_of_process[static_cast<std::size_t>(other)] ==
         j.node_of_process[static_cast<std::size_t>(places.process)])
@@ -59,18 +72,17 @@ void start_timeline(const job& j, const placement& places, const std::string& fi
 }
 
 // What weftrun --breakdown asks for. Only the first job of a process has accounts. False: this has none.
-bool start_accounts(const job& j, const placement& places) {
+bool start_accounts(const job& j, const placement& places, std::uint64_t number) {
   const char* const file = std::getenv(accounts_variable);
   if (file == nullptr || *file == '\0') {
     if (j.how.breakdown && places.process == 0)
       log_line("breakdown: start the program by weftrun --breakdown, which tells the result");
     return false;
   }
-  accounts::job_shape shape;
-  shape.job =
-      std::hash<std::string>{}(places.job_id.empty() ? formatted("{} {}", ::getpid(), now_ns())
-                                                     : places.job_id) |
-      1;
+  profile::job_shape shape;
+  shape.job = number;
+  shape.has_call_paths = j.how.call_paths;
+  profile::call_paths::start(j.how.call_paths);
   shape.ranks = static_cast<int>(places.of_rank.size());
   shape.processes = places.process_count;
   shape.workers = j.workers->worker_count();
@@ -81,18 +93,20 @@ bool start_accounts(const job& j, const placement& places) {
     if (row.text(j.how) != row.text(options{}))
       shape.settings +=
           formatted("{}{}={}", shape.settings.empty() ? "" : " ", row.name, row.text(j.how));
-  const accounts::beginning how = accounts::start(file, shape);
-  const bool begun = how == accounts::beginning::begun;
+  const profile::beginning how = profile::start(file, shape);
+  const bool begun = how == profile::beginning::begun;
   if (!begun && places.process == 0)
     log_line("breakdown: {}",
-             how == accounts::beginning::other_job
+             how == profile::beginning::other_job
                  ? "only the first job that the program starts is in it"
                  : "the ranks of this host are not in it, since weftrun runs on another one");
   return begun;
 }
 
 void start_checks(job& j) {
-  j.checks = std::make_shared<job_checks>();
+  j.checks = std::make_shared<diagnosis::job_checks>();
+  // Between processes it is not known when all ranks wait without ending the job.
+  if (j.node_of_process.empty()) j.held = std::make_shared<held_waits>();
   j.workers->set_wait_watcher([](worker& here, const wait_description& what) {
     if (here.identity() == nullptr) return;
     const auto& r = *static_cast<const job_rank*>(here.identity());
@@ -123,7 +137,9 @@ void print_statistics(const job& j, double seconds) {
     text += formatted("\n{:4}  {:6}", r->number, r->home->index());
     for (const rank_column& c : columns) text += formatted(" {:{}}", c.value(*r), c.width);
   }
-  text += "\nworker   switches      parks stolen chunks  failed steals\n";
+  const bool moves = j.workers->at(0).moves();
+  text += formatted("\nworker   switches      parks stolen chunks  failed steals{}\n",
+                    moves ? "      moves" : "");
   char line[160];
   for (int i = 0; i < j.workers->worker_count(); ++i) {
     const worker::statistics& c = j.workers->at(i).counts();
@@ -133,6 +149,7 @@ void print_statistics(const job& j, double seconds) {
                   static_cast<unsigned long long>(c.steals),
                   static_cast<unsigned long long>(c.failed_steals));
     text += line;
+    if (moves) text.insert(text.size() - 1, formatted(" {:10}", c.moves));
   }
   std::snprintf(line, sizeof line, "%.3f s", seconds);
   log_text(text + line);
@@ -148,21 +165,23 @@ struct leaving {
 class timeline {
  public:
   timeline(const job& j, const placement& places) : is_on_(!j.how.trace_file.empty()) {
-    if (is_on_) start_timeline(j, places, j.how.trace_file, trace_events_max);
+    const std::uint64_t number = number_of(places);
+    if (is_on_) start_timeline(j, places, number, j.how.trace_file, trace_events_max);
     const char* const events = std::getenv(breakdown_events_variable);
-    if (!start_accounts(j, places) || is_on_ || events == nullptr || *events == '\0') return;
-    start_timeline(j, places, events, breakdown_events_max);
+    if (!start_accounts(j, places, number) || is_on_ || events == nullptr || *events == '\0')
+      return;
+    start_timeline(j, places, number, events, breakdown_events_max);
     is_on_ = true;
   }
   void end() {
-    accounts::stop();
+    profile::stop();
     if (std::exchange(is_on_, false)) stop_trace();
   }
   ~timeline() {
-    accounts::stop();
+    profile::stop();
     try {
       end();
-    } catch (const error&) {  // The error that ends the job has been told.
+    } catch (const std::exception&) {  // The error that ends the job has been told.
     }
   }
   timeline(const timeline&) = delete;
@@ -188,6 +207,7 @@ int run_job(options how, const std::function<void(job_rank&)>& body, const launc
   j.how = std::move(how);
   j.workers = std::make_unique<scheduler>(places.workers);
   j.part = places.part;
+  j.known_faces = places.faces;
   j.chunks = j.how.chunks == "single" ? chunk_mode::single : chunk_mode::guided;
   set_mail_handlers(*j.workers);
   for (int p = 0; places.process_count > 1 && p < places.process_count; ++p)
@@ -225,7 +245,6 @@ int run_job(options how, const std::function<void(job_rank&)>& body, const launc
     if (!text.empty()) failure.tell(text, 1);
   }
   j.each_face([](face_job& face) { face.free_rest(); });
-  if (!j.abandoned.empty()) failure.tell(j.abandoned, 1);
   if (const std::string lost = lost_output(); !lost.empty()) {
     log_text(lost);
     failure.note(1);

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "job/state.hpp"
-#include "trace/accounts.hpp"
+#include "profile/accounts.hpp"
 #include "weft/error.hpp"
 
 namespace weft::detail {
@@ -43,13 +43,13 @@ void run_loop(std::size_t count, void (*invoke)(void*, std::int64_t, std::int64_
   loop l{invoke, body, static_cast<std::int64_t>(count), mode == chunk_mode::single, how.stealable};
   // Counted by the owner alone; a loop inside a stolen chunk is not the owner's to count.
   job_rank* const owner = here->in_chunk() ? nullptr : me;
-  // For the wait for thieves that it may come to.
+  // The loop may come to a wait for thieves, which names the caller.
   const bool is_traced = tracing();
   if (is_traced) [[unlikely]]
-    accounts::note_return_address(__builtin_return_address(0));
+    profile::note_return_address(__builtin_return_address(0));
   here->execute(l);
   if (is_traced) [[unlikely]]
-    accounts::note_return_address(nullptr);
+    profile::note_return_address(nullptr);
   if (owner == nullptr) return;
   owner->chunks += count;
   owner->chunks_stolen +=

@@ -1,12 +1,15 @@
 #include "job/placement.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/environment.hpp"
 #include "base/format.hpp"
 #include "base/limits.hpp"
+#include "base/log.hpp"
 #include "base/rank_map.hpp"
 #include "base/settings.hpp"
 #include "base/topology.hpp"
@@ -14,6 +17,38 @@
 
 namespace weft::detail {
 namespace {
+
+// Why workers of this job stay on their threads although options::moving lets them move; empty: they need not.
+std::string why_bound(const options& how, int processes) {
+  if (processes > 1) return "the job has several processes";
+  if (how.schedule) return "a schedule is of one worker";
+  // Records of both are kept by thread.
+  if (!how.trace_file.empty()) return "a timeline shows what each thread does";
+  const char* const accounts = std::getenv(accounts_variable);
+  if (how.breakdown || (accounts != nullptr && *accounts != '\0'))
+    return "a breakdown has an account of each thread";
+  if (how.check) return "--check looks at the locks that each thread holds";
+  return {};
+}
+
+// Looked at once, before workers are planned.
+void settle_moving(options& how, int processes, bool tells) {
+  if (how.moving == "off") return;
+  const std::string why = why_bound(how, processes);
+  if (why.empty()) return;
+  how.moving = "off";
+  if (tells) log_line("moving: workers stay on their threads, since {}", why);
+}
+
+// How many workers that move `ranks` need on so many cores: one for each rank as long as a thread can look at all of
+// its workers in little time, else one for a few.
+int moving_workers(int ranks, int cores) noexcept {
+  constexpr int ranks_of_worker_max = 4, workers_of_core = 16, workers_of_core_max = 60;
+  int each = 1;
+  while (each < ranks_of_worker_max && (ranks + each - 1) / each > workers_of_core * cores)
+    each *= 2;
+  return std::min({(ranks + each - 1) / each, workers_of_core_max * cores, workers_max});
+}
 
 // The workers of one process, on the hardware threads that are its own.
 scheduler_options plan_workers(const options& how, const std::vector<hardware_thread>& threads) {
@@ -32,6 +67,8 @@ scheduler_options plan_workers(const options& how, const std::vector<hardware_th
   plan.stack_bytes = how.stack_bytes;
   if (how.spin_us != spin_us_auto) plan.spin_ns = static_cast<std::uint64_t>(how.spin_us) * 1000;
   plan.is_crowded = all > cores;
+  if (how.moving != "off" && all > cores) plan.threads = cores;
+  plan.always_moves = how.moving == "always";
   plan.steal = how.steal == "near"     ? steal_mode::near
                : how.steal == "sticky" ? steal_mode::sticky
                                        : steal_mode::random;
@@ -42,6 +79,9 @@ scheduler_options plan_workers(const options& how, const std::vector<hardware_th
 placement place_in_one_process(options& how) {
   const topology& machine = machine_topology();
   const int cores = static_cast<int>(machine.threads.size());
+  settle_moving(how, 1, true);
+  if (how.workers == 0 && how.moving != "off" && how.ranks > cores)
+    how.workers = std::max(cores, moving_workers(how.ranks, cores));
   if (how.workers == 0) how.workers = how.ranks == 0 ? cores : std::min(cores, how.ranks);
   if (how.ranks == 0) how.ranks = how.workers;
   how.workers = std::min(how.workers, how.ranks);
@@ -50,6 +90,7 @@ placement place_in_one_process(options& how) {
     how.helpers = 0;
   }
   placement all;
+  all.faces = own_faces();
   all.worker_count = how.workers;
   all.workers = plan_workers(how, machine.threads);
   for (const int worker : map_ranks(how.map, how.ranks, how.workers))
@@ -133,9 +174,11 @@ placement place_in_processes(options& how, bootstrap& between, const std::string
   if (how.schedule)
     throw error("a schedule is repeatable in one process only; this job has " +
                 std::to_string(processes));
+  settle_moving(how, processes, process == 0);
   const topology& machine = machine_topology();
   between.put(run + "settings", settings_in_common(how));
   between.put(run + "cores", list_of_cores(machine));
+  tell_faces(between, run);
   between.fence();
   std::vector<std::string> settings;
   std::vector<std::string> cores;
@@ -155,6 +198,7 @@ placement place_in_processes(options& how, bootstrap& between, const std::string
   const std::vector<job_part> parts = parts_of(how, between);
 
   placement all;
+  all.faces = learn_faces(between, run);
   all.process = process;
   all.process_count = processes;
   int first_process = 0;
@@ -170,7 +214,7 @@ placement place_in_processes(options& how, bootstrap& between, const std::string
     int workers_most = 1;
     for (int p = first_process; p < next_part; ++p)
       workers_most = std::max(workers_most, workers_of(p));
-    // As if every process had the most workers; those of a process with fewer take more.
+    // The map counts the most workers for every process; those of a process with fewer take more.
     for (const int home : map_ranks(how.map, part.ranks, part.processes * workers_most)) {
       const int p = first_process + home / workers_most;
       all.of_rank.push_back({p, home % workers_most * workers_of(p) / workers_most});

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "job/known_faces.hpp"
 #include "runtime/network.hpp"
 #include "sched/scheduler.hpp"
 #include "weft/options.hpp"
@@ -21,6 +22,7 @@ struct placement {
   };
   std::vector<home> of_rank;
   std::string job_id;  // That of the bootstrap; empty in a job of one process.
+  faces_of_job faces;
 };
 
 // Places the ranks, and fills in what `how` leaves open. `between` is null in a job of one process. Otherwise all

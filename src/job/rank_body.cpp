@@ -6,24 +6,28 @@
 
 #include "base/stack_trace.hpp"
 #include "base/uncaught.hpp"
-#include "trace/accounts.hpp"
+#include "profile/accounts.hpp"
 #include "weft/error.hpp"
 
 namespace weft::detail {
 namespace {
 
-// Without a type it is an exception of another language.
+// Further lines stand below the first, so that all are read as one report.
+std::string text_of_rank(int rank, std::string text) {
+  const std::string who = "rank " + std::to_string(rank) + ":";
+  for (std::size_t at = 0; (at = text.find('\n', at)) != text.npos; at += 3)
+    text.insert(at + 1, "  ");
+  return text.starts_with(who) ? text : who + " " + text;
+}
+
+// An exception without a type is one of another language.
 std::string text_of_failure(int rank, const std::exception* e, const std::type_info* type) {
   const std::string who = "rank " + std::to_string(rank);
   if (e == nullptr && type == nullptr) return who + " ended with an exception that is not of C++";
   if (e == nullptr)
     return who + " ended with an exception of type " + demangled(type->name()) +
            ", which is not a std::exception";
-  std::string text = text_of(*e);
-  // Further lines stand below the first, so that all are read as one report.
-  for (std::size_t at = 0; (at = text.find('\n', at)) != text.npos; at += 3)
-    text.insert(at + 1, "  ");
-  return text.starts_with(who + ":") ? text : who + ": " + text;
+  return text_of_rank(rank, text_of(*e));
 }
 
 int status_of_failure(const std::exception* e) {
@@ -31,11 +35,16 @@ int status_of_failure(const std::exception* e) {
   return failure != nullptr ? failure->exit_status() : 1;
 }
 
+bool has_stopped_job(const rank_start& start) {
+  return !start.of->why_abandoned(start.rank).empty();
+}
+
 // The exception is told before its rank unwinds; the others unwind after it has.
 void tell_exception(void* argument, const std::exception* e, const std::type_info& type) {
   const auto& start = *static_cast<const rank_start*>(argument);
   if (type != typeid(job_stopped))
-    start.failure->tell(text_of_failure(start.rank->number, e, &type), status_of_failure(e));
+    start.failure->tell(text_of_failure(start.rank->number, e, &type), status_of_failure(e),
+                        has_stopped_job(start));
 }
 
 void call_body(void* argument) {
@@ -46,6 +55,8 @@ void call_body(void* argument) {
     ~in_program() { (void)home.enter_shared(); }
   } running(*start.rank->home);
   (*start.body)(*start.rank);
+  // What it has not brought to an end is then not its fault.
+  if (start.of->workers->stopping()) throw job_stopped{};
   for (const auto& face : start.rank->faces)
     if (face != nullptr) face->ended();
 }
@@ -65,25 +76,38 @@ void throw_not_a_rank(const char* call) {
               "worker: communicate before or after the loop");
 }
 
+void tell_failure_of(const job_rank& failed, const std::string& text) {
+  failed.of->tell_failure(text_of_rank(failed.number, text));
+}
+
 void run_rank(void* argument) {
   const auto& start = *static_cast<const rank_start*>(argument);
   const auto fail = [&](const std::exception* e) {
     const std::exception_ptr current = std::current_exception();
     const std::type_info* const type = current ? current.__cxa_exception_type() : nullptr;
-    start.failure->tell(text_of_failure(start.rank->number, e, type), status_of_failure(e));
+    start.failure->tell(text_of_failure(start.rank->number, e, type), status_of_failure(e),
+                        has_stopped_job(start));
     start.of->workers->request_stop();
   };
   const struct accounted {
     const job_rank& me;
     explicit accounted(const job_rank& r) : me(r) {
       if (tracing()) [[unlikely]]
-        accounts::begin_rank(me.number, me.of->process, me.home->index());
+        profile::begin_rank(me.number, me.of->process, me.home->index());
     }
     ~accounted() {
       if (tracing()) [[unlikely]]
-        accounts::end_rank(me.number);
+        profile::end_rank(me.number);
     }
   } in_account(*start.rank);
+  // Tells what a rank has left behind, when nothing else explains the end.
+  const struct last_words {
+    const rank_start& of;
+    ~last_words() {
+      if (const std::string why = of.of->why_abandoned(of.rank); !why.empty())
+        of.failure->tell(why, 1, true);
+    }
+  } said(start);
   try {
     call_watched({&call_body, argument, &tell_exception});
     start.of->each_face([&](face_job& face) { face.rank_ended(*start.rank); });

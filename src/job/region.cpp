@@ -3,7 +3,7 @@
 #include "job/accounted_call.hpp"
 #include "job/region.hpp"
 #include "job/state.hpp"
-#include "trace/accounts.hpp"
+#include "profile/accounts.hpp"
 
 namespace weft::detail {
 namespace {
@@ -11,17 +11,17 @@ namespace {
 // No rank: the caller is none, or what it does goes on beside the rank's own code.
 int number_of_own_code() noexcept {
   const auto* const me = static_cast<const job_rank*>(worker::caller());
-  return me == nullptr || goes_on_beside(*me->home) ? accounts::no_rank : me->number;
+  return me == nullptr || goes_on_beside(*me->home) ? profile::no_rank : me->number;
 }
 
 }  // namespace
 
 void begin_region(const char* name) {
-  if (const int rank = number_of_own_code(); rank != accounts::no_rank && name != nullptr)
-    accounts::begin_region(rank, name);
+  if (const int rank = number_of_own_code(); rank != profile::no_rank && name != nullptr)
+    profile::begin_region(rank, name);
 }
 void end_region() {
-  if (const int rank = number_of_own_code(); rank != accounts::no_rank) accounts::end_region(rank);
+  if (const int rank = number_of_own_code(); rank != profile::no_rank) profile::end_region(rank);
 }
 
 }  // namespace weft::detail

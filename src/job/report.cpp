@@ -1,4 +1,4 @@
-// Who waits for whom, asked of the faces: for the deadlock report and the report signal.
+// Asks the faces who waits for whom, for the deadlock report and the report signal.
 #include "job/report.hpp"
 
 #include <map>
@@ -54,8 +54,8 @@ const wait_description* wait_of(const job_rank& r) {
   return f == nullptr ? nullptr : f->waiting_in;
 }
 
-wait_record record_of(const job_rank& r, const wait_description& what) {
-  wait_record made;
+diagnosis::wait_record record_of(const job_rank& r, const wait_description& what) {
+  diagnosis::wait_record made;
   if (what.context == wait_description::in_words) {
     const auto& words = *static_cast<const wait_words*>(what.subject);
     made.text = formatted("in {}{}", what.call, words.text());
@@ -91,27 +91,28 @@ std::string describe_waits(const job& j) {
   j.each_face([&](face_job& face) {
     if (reason.empty()) reason = face.reason_of_deadlock();
   });
-  std::map<const void*, group_name> groups;
+  std::map<const void*, diagnosis::group_name> groups;
   for (const auto& r : j.ranks) {
     const wait_description* const what = wait_of(*r);
     if (what == nullptr) {
-      if (r->ended) text += written_wait(r->number, true, nullptr);
+      if (r->ended) text += diagnosis::written_wait(r->number, true, nullptr);
       continue;
     }
-    const wait_record waits = record_of(*r, *what);
-    text += written_wait(r->number, r->ended, &waits);
+    const diagnosis::wait_record waits = record_of(*r, *what);
+    text += diagnosis::written_wait(r->number, r->ended, &waits);
     if (waits.of_group != nullptr) groups.emplace(waits.of_group, waits.group);
   }
   for (int i = 0; i < j.workers->worker_count(); ++i)
-    for (const std::string& line : waits_of_tasks(j.workers->at(i))) text += written_task(line);
+    for (const std::string& line : waits_of_tasks(j.workers->at(i)))
+      text += diagnosis::written_task(line);
   for (const auto& [group, name] : groups) {
-    group_record who;
+    diagnosis::group_record who;
     j.each_face([&](face_job& face) {
       if (who.members.empty()) who = face.describe_group(group);
     });
-    text += written_group(name, who);
+    text += diagnosis::written_group(name, who);
   }
-  if (!reason.empty()) text += written_reason(reason);
+  if (!reason.empty()) text += diagnosis::written_reason(reason);
   return text;
 }
 

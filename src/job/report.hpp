@@ -12,7 +12,7 @@ namespace weft::detail {
 [[nodiscard]] const wait_description* wait_of(const job_rank& r);
 // What the rank waits for, in the words of the face whose wait it is. Called by the rank's worker, or while no worker
 // runs.
-[[nodiscard]] wait_record record_of(const job_rank& r, const wait_description& what);
+[[nodiscard]] diagnosis::wait_record record_of(const job_rank& r, const wait_description& what);
 // This process's part of a deadlock report (diagnosis/waits.hpp), as a string that can be sent to other processes.
 // Called while no worker runs.
 [[nodiscard]] std::string describe_waits(const job& j);

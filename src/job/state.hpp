@@ -11,29 +11,37 @@
 #include <vector>
 
 #include "job/face.hpp"
+#include "job/known_faces.hpp"
 #include "sched/scheduler.hpp"
 #include "weft/loop.hpp"
 #include "weft/options.hpp"
 
+namespace weft::diagnosis {
+class job_checks;  // diagnosis/checks.hpp
+}  // namespace weft::diagnosis
+
 namespace weft::detail {
 
-class job_checks;  // diagnosis/checks.hpp
+class held_waits;  // job/held_waits.hpp
 
 // The job's part of one rank. Only its home worker writes it while the job runs. Fibers and threads of a rank have its
 // address as their identity.
 struct job_rank {
-  // Every call touches the fields down to `home`, so they share the first cache line: of 1,000 ranks each is a miss.
+  // Every call touches the fields down to the first of `faces`, so they share the first cache line: of 1,000 ranks each
+  // is a miss.
   int number = 0;  // In the world.
   bool ended = false;
   job* of = nullptr;
   worker* home = nullptr;
-  // By slot, hence at a constant offset. Null until the rank first calls the face.
+  // By slot. Null until the rank first calls the face.
   std::array<std::unique_ptr<face_state>, faces_max> faces;
   fiber main;
   std::uint64_t chunks = 0;
   std::uint64_t chunks_stolen = 0;  // Chunks of its loops that other workers ran.
   // The globals of the rank's own copy of its program; empty where ranks have none of their own.
   std::vector<std::span<std::byte>> statics;
+  // Of a program that is the process's only copy: finds its globals and those of its libraries. May be null.
+  std::vector<std::span<std::byte>> (*find_statics)() = nullptr;
   std::vector<unsigned long> cpus;  // The affinity mask that its program has set; empty: none.
 
   // Called by the rank, inside of its worker's code, when it has met all ranks of its worker, any of which may have
@@ -57,6 +65,7 @@ struct rank_place {
 struct job {
   options how;
   std::unique_ptr<scheduler> workers;
+  faces_of_job known_faces;
   std::array<std::unique_ptr<face_job>, faces_max> faces;  // By slot. Destroyed after the ranks.
   std::vector<rank_pointer> ranks;
   std::vector<job_rank*> by_number;  // All ranks, null for other processes'; for mail handlers.
@@ -67,7 +76,7 @@ struct job {
   std::vector<int>
       node_of_process;  // Processes of one node share memory. Empty in a job of one process.
   chunk_mode chunks = chunk_mode::guided;
-  std::shared_ptr<job_checks> checks;  // Null unless the job is checked.
+  std::shared_ptr<diagnosis::job_checks> checks;  // Null unless the job is checked.
 
   // Visits the faces that this job has, the base face first.
   template <class Visit>
@@ -77,15 +86,18 @@ struct job {
       if (one != nullptr) visit(*one);
   }
 
-  // Called by a rank that unwinds and leaves memory behind that others use, so that the job has to end. In a job of one
-  // process `why` is told at the end, unless another failure was: usually the exception that unwinds the rank.
-  void abandon(const std::string& why) {
-    if (tell_abandoned) return tell_abandoned(why);
+  // Called by a rank that unwinds and leaves memory behind that others use, so that the job has to end. What unwinds it
+  // may be known to its outermost frame alone, and is the reason then: so `why` waits until the rank has ended, or does
+  // not end, and is told unless another failure was.
+  void abandon(const job_rank& by, const std::string& why) {
     const std::lock_guard hold(abandoned_lock);
-    if (abandoned.empty()) abandoned = why;
+    if (abandoned_by == nullptr) abandoned_by = &by, abandoned = why;
   }
-  // Set in a job of several processes, which has to stop in all of them: abandon() calls it.
-  std::function<void(const std::string&)> tell_abandoned;
+  // Null: by any rank. Empty: none has left anything behind.
+  [[nodiscard]] std::string why_abandoned(const job_rank* by) {
+    const std::lock_guard hold(abandoned_lock);
+    return by == nullptr || by == abandoned_by ? abandoned : std::string();
+  }
   // Makes the job fail with this text and exit status; 0 is told, and no failure. Called by any thread while workers run,
   // such as a thread that a rank has made.
   void tell_failure(const std::string& why, int status = 1) const { tell_end(why, status); }
@@ -93,7 +105,9 @@ struct job {
   // Set while the workers run.
   std::function<void()> stop_by_timeout;
   std::mutex abandoned_lock;
+  const job_rank* abandoned_by = nullptr;
   std::string abandoned;
+  std::shared_ptr<held_waits> held;  // Null unless the job is checked and has one process.
 };
 
 // The calling rank; throws weft::error outside of ranks and inside chunks, naming `call`.
@@ -103,6 +117,11 @@ struct job {
   if (caller == nullptr) [[unlikely]]
     throw_not_a_rank(call);
   return *static_cast<job_rank*>(caller);
+}
+
+// The job whose ranks and tasks the worker runs.
+[[nodiscard]] inline job& job_of(const worker& here) noexcept {
+  return *static_cast<job*>(here.owner().job());
 }
 
 // For handlers of mail: the rank of this number. It is a rank of this process.

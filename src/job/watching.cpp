@@ -19,6 +19,7 @@
 #include "diagnosis/stacks.hpp"
 #include "diagnosis/stall_detection.hpp"
 #include "job/caller.hpp"
+#include "job/held_waits.hpp"
 #include "job/report.hpp"
 #include "runtime/monitor.hpp"
 #include "sync/published.hpp"
@@ -26,24 +27,24 @@
 namespace weft::detail {
 namespace {
 
-// Of a worker that has not answered because one of its ranks computes.
+// Describes a worker that has not answered because one of its ranks computes.
 std::string not_asked(const job& j, const worker& silent, int computing) {
   std::vector<int> others;
   for (const auto& r : j.ranks)
     if (r->home == &silent && r->number != computing) others.push_back(r->number);
   if (others.empty()) return {};
-  return formatted("; its {} cannot be asked meanwhile", ranks_name(others));
+  return formatted("; its {} cannot be asked meanwhile", diagnosis::ranks_name(others));
 }
 
-// Of the ranks of this worker that wait; called by it.
-void add_stacks(waiting_stacks& to, const job& j, worker& here) {
+// Describes the ranks of this worker that wait. The worker calls it.
+void add_stacks(diagnosis::waiting_stacks& to, const job& j, worker& here) {
   for (const auto& r : j.ranks)
     if (r->home == &here && !r->ended) to.add(here, r->number, r->main);
 }
 
 // What the ranks of this worker have done and whether they wait; called by it.
-worker_standing standing_of(const job& j, worker& w) {
-  worker_standing now;
+diagnosis::worker_standing standing_of(const job& j, worker& w) {
+  diagnosis::worker_standing now;
   for (const auto& r : j.ranks) {
     if (r->home != &w) continue;
     j.each_face([&](const face_job& face) { now.done += face.done_by(*r); });
@@ -59,7 +60,7 @@ void report_state(job& j, std::string why = {}) {
   std::mutex lock;
   std::map<int, std::string> lines;
   std::vector<bool> heard(static_cast<std::size_t>(j.workers->worker_count()), false);
-  waiting_stacks stacks;
+  diagnosis::waiting_stacks stacks;
   const bool all = j.workers->on_every_worker([&](worker& w) {
     add_stacks(stacks, j, w);
     const std::lock_guard hold(lock);
@@ -83,6 +84,9 @@ void report_state(job& j, std::string why = {}) {
               formatted("worker {}: computing a chunk of rank {}, stolen while its {}\n", i, owner,
                         rank >= 0 ? formatted("rank {} waits{}", rank, not_asked(j, silent, rank))
                                   : "own ranks wait or have ended");
+        else if (silent.moves() && silent.thread() == 0)
+          text += formatted(
+              "worker {}: waiting for a thread; its ranks cannot be asked meanwhile\n", i);
         else if (rank >= 0)
           text +=
               formatted("worker {}: computing in rank {}{}\n", i, rank, not_asked(j, silent, rank));
@@ -113,7 +117,7 @@ struct deadlock_note {
 };
 
 std::string describe_stacks(job& j) {
-  waiting_stacks stacks;
+  diagnosis::waiting_stacks stacks;
   j.workers->on_every_worker([&](worker& w) { add_stacks(stacks, j, w); });
   return written(stacks.places());
 }
@@ -147,9 +151,12 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
   watching.timed_out = end_by_timeout;
   // Other processes may bring a message at any time. Without threads of ranks it is a deadlock, which ends the job.
   const auto standing = [&j](worker& w) { return standing_of(j, w); };
-  stall_detector rest(*j.workers, standing, polling::stands);
-  if (ending == nullptr && j.how.busy_warning_s > 0)
-    watching.looked = [&](std::uint64_t now_ns) {
+  diagnosis::stall_detector rest(*j.workers, standing, diagnosis::polling::stands);
+  const bool looks_for_rest = ending == nullptr && j.how.busy_warning_s > 0;
+  if (looks_for_rest || j.held != nullptr)
+    watching.looked = [&, looks_for_rest](std::uint64_t now_ns) {
+      if (j.held != nullptr) j.held->look_again(*j.workers);
+      if (!looks_for_rest) return;
       if (!j.workers->has_attached_threads()) return rest.forget();
       if (!rest.has_lasted(j.how.busy_warning_s, now_ns)) return;
       report_state(
@@ -159,9 +166,11 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
               "hangs unless something outside of it wakes one of them; --timeout ends such jobs\n",
               j.how.busy_warning_s));
     };
-  stall_detector end(*j.workers, standing, polling::runs);
+  diagnosis::stall_detector end(*j.workers, standing, diagnosis::polling::runs);
   watching.may_end = [&](std::uint64_t now_ns) { return !end.has_lasted(stall_grace_s, now_ns); };
   watching.does_not_end = [&] {
+    if (const std::string left = j.why_abandoned(nullptr); !left.empty())
+      failure.tell(left, 1, true);
     const std::string why =
         "the job does not end: ranks compute without calling weft, or wait for threads that do not end; process ended";
     if (time_is_up)
@@ -180,7 +189,7 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
     if (wants_stacks.exchange(false, std::memory_order_relaxed))
       ending->described(describe_stacks(j));
     if (!deadlock.found.value()) return;
-    failure.tell(deadlock_report(std::vector{deadlock.waits + describe_stacks(j)}), 1);
+    failure.tell(diagnosis::deadlock_report(std::vector{deadlock.waits + describe_stacks(j)}), 1);
     j.workers->request_stop();
   };
   // Before the workers: the report signal may come at any time from now on.
@@ -195,11 +204,23 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
       wants_stacks.store(true, std::memory_order_relaxed);  // Relaxed: the call orders it.
       watch.call();
     });
-  j.workers->set_quiescent_handler([&](worker& last) {
-    if (ending != nullptr) return ending->quiescent(last);
-    if (deadlock.note(j)) watch.call();
-    return false;
-  });
+  // In a job of one process rest is a deadlock, unless a check holds waits.
+  struct rest_alone final : rest_observer {
+    rest_alone(job& of, deadlock_note& noted, monitor& told)
+        : j(of), deadlock(noted), watch(told) {}
+    answer look(worker&) noexcept override { return answer::tell; }
+    void tell(worker&) override {
+      if (j.held != nullptr && j.held->let_go_at_rest(*j.workers)) return;
+      if (deadlock.note(j)) watch.call();
+    }
+    job& j;
+    deadlock_note& deadlock;
+    monitor& watch;
+  } alone(j, deadlock, watch);
+  if (ending != nullptr)
+    j.workers->set_rest_observer(*ending);
+  else
+    j.workers->set_rest_observer(alone);
   j.workers->run();
   j.stop_by_timeout = nullptr;
   if (ending != nullptr) ending->set_describer(nullptr);

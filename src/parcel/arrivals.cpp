@@ -13,7 +13,8 @@
 #include "job/state.hpp"
 #include "parcel/awaited.hpp"
 #include "parcel/layer.hpp"
-#include "trace/causes.hpp"
+#include "parcel/remote_exception.hpp"
+#include "profile/causes.hpp"
 #include "weft/error.hpp"
 
 namespace weft::detail {
@@ -28,7 +29,7 @@ namespace {
   return content.last(header.chunk_count * sizeof(std::uint64_t));
 }
 
-// As its sender has counted it.
+// What the parcel costs, as its sender has counted it.
 [[nodiscard]] std::uint64_t cost_of(const parcel_header& header,
                                     std::span<const std::byte> content) noexcept {
   std::uint64_t cost = parcel_overhead_bytes + sizeof header + header.size;
@@ -43,7 +44,7 @@ namespace {
 
 }  // namespace
 
-// In the pool, the content behind it.
+// It lies in the pool, with the content behind it.
 struct parcel_layer::arrived : task {
   parcel_layer* of;
   message_origin from;
@@ -70,7 +71,7 @@ struct parcel_layer::arrived : task {
   }
 };
 
-struct parcel_layer::handed_on final : arrival {
+struct parcel_layer::forwarded_answer final : arrival {
   arrived* what;
 };
 
@@ -164,7 +165,13 @@ void parcel_layer::deliver(worker& here, const message_origin& from,
           on_hello(here, from, header);
           break;
         case parcel_kind::names:
-          on_names(content);
+          on_names(from.process, content);
+          break;
+        case parcel_kind::meet:
+          if (header.call >= static_cast<std::uint64_t>(process_count_) ||
+              header.call == static_cast<std::uint64_t>(process_))
+            return refuse(here, from, "it leads to no other process of the job");
+          send_hello(here, static_cast<int>(header.call));
           break;
         case parcel_kind::credit:
           on_credit(from.process, header.call);
@@ -184,17 +191,30 @@ void parcel_layer::turn_call_away(worker& here, const message_origin& from,
   refuse(here, from, why);
   drop_chunks(here, from, header, content);
   owe(here, from.process, cost_of(header, content));
-  if (header.kind == parcel_kind::call)
-    answer_failure(here, from, header.call, "weft::error", to_caller);
+  if (header.kind == parcel_kind::call) answer_error(here, from, header.call, to_caller);
+}
+
+// Its program may know others by these numbers: the difference ends the job.
+void parcel_layer::turn_unknown_action_away(worker& here, const message_origin& from,
+                                            const parcel_header& header,
+                                            std::span<const std::byte> content) noexcept {
+  static constexpr const char* why = "it calls an action that there is not";
+  try {
+    if (!actions().empty()) send_names(here, from);
+    turn_call_away(here, from, header, content, why,
+                   formatted("locality {} has no such action: start programs with the same actions "
+                             "in all processes",
+                             process_));
+  } catch (const std::bad_alloc&) {
+    turn_call_away(here, from, header, content, why, "there is no such action");
+  }
 }
 
 void parcel_layer::on_call(worker& here, const message_origin& from, const parcel_header& header,
                            std::span<const std::byte> content) {
   // Before the constructors have run the task looks.
-  if (have_constructors_run() && !has_action(header.action)) [[unlikely]]
-    return turn_call_away(
-        here, from, header, content, "it calls an action that there is not",
-        formatted("locality {} has no action number {}", process_, header.action));
+  if (have_constructors_run() && find_action(header.action) == nullptr) [[unlikely]]
+    return turn_unknown_action_away(here, from, header, content);
   task_source* tasks = nullptr;
   try {
     tasks = &task_source::here("an action");
@@ -219,14 +239,12 @@ void parcel_layer::run_call(task& self, bool may_run) noexcept {
   } catch (const job_stopped&) {
     return mine.free();
   }
-  if (!of.has_action(mine.header.action)) [[unlikely]] {
-    of.turn_call_away(
-        *worker::current(), mine.from, mine.header, mine.whole(),
-        "it calls an action that there is not",
-        formatted("locality {} has no action number {}", of.process_, mine.header.action));
+  const action_entry* const found = of.find_action(mine.header.action);
+  if (found == nullptr) [[unlikely]] {
+    of.turn_unknown_action_away(*worker::current(), mine.from, mine.header, mine.whole());
     return mine.free();
   }
-  const action_entry& which = *of.actions()[mine.header.action];
+  const action_entry& which = *found;
   call_origin from;
   from.process = mine.from.process;
   from.port = mine.from.port;
@@ -234,13 +252,14 @@ void parcel_layer::run_call(task& self, bool may_run) noexcept {
   from.action = mine.header.action;
   from.call = mine.header.call;
   parcel_reader reader(mine.values(), mine.chunk_sizes());
-  // With chunks, when these have come.
+  // The cost of one with chunks is owed when these have come.
   if (mine.header.chunk_count == 0)
     of.owe(*worker::current(), from.process, cost_of(mine.header, mine.whole()));
   else
     from.owed = cost_of(mine.header, mine.whole());
   received_call call(of, from, reader, &mine);
   bool is_begun = false;
+  const running_action named(which);
   try {
     which.run(call);
     is_begun = true;
@@ -248,8 +267,8 @@ void parcel_layer::run_call(task& self, bool may_run) noexcept {
     worker& here = *worker::current();
     of.refuse(here, mine.from, e.what());
     if (from.wants_result)
-      of.answer_failure(here, mine.from, from.call, "weft::error",
-                        formatted("the arguments of {}: {}", name_of(which), e.what()));
+      of.answer_error(here, mine.from, from.call,
+                      formatted("the arguments of {}: {}", name_of(which), e.what()));
   } catch (...) {
     of.send_failure(from);  // No memory, or the program's own code for reading an argument.
   }
@@ -263,7 +282,7 @@ void parcel_layer::run_call(task& self, bool may_run) noexcept {
 
 namespace {
 
-// Where chunks go that nobody wants.
+// Chunks that nobody wants go here.
 struct unwanted_chunks final : chunked_task {
   std::vector<std::unique_ptr<std::byte[]>> room;
   std::vector<std::span<std::byte>> places;
@@ -297,7 +316,7 @@ void parcel_layer::drop_chunks(worker& here, const message_origin& from,
     for (std::size_t at = sizeof word; at < transmission.size(); at += sizeof word) {
       std::uint64_t size = 0;
       std::memcpy(&size, transmission.data() + at, sizeof size);
-      // Those that no sender makes do not come.
+      // Chunks of a size that no sender makes do not come.
       if (size == 0 || size > parcel_chunk_bytes_max) return free_pooled(unwanted);
       unwanted->add(static_cast<std::size_t>(size));
     }
@@ -336,10 +355,10 @@ void parcel_layer::on_answer(worker& here, const message_origin& from, const par
         static_cast<task_source*>(here.owner().at(static_cast<int>(name.worker)).source());
     if (home == nullptr) return turn_away("it answers no call of this process");
     arrived& made = keep(from, header, content);
-    auto* const news = make_pooled<handed_on>();
-    news->what = &made;
-    news->come = [](arrival& self, task_source& at) noexcept {
-      auto& mine = static_cast<handed_on&>(self);
+    auto* const forwarded = make_pooled<forwarded_answer>();
+    forwarded->what = &made;
+    forwarded->come = [](arrival& self, task_source& at) noexcept {
+      auto& mine = static_cast<forwarded_answer&>(self);
       arrived& parcel = *mine.what;
       free_pooled(&mine);
       try {
@@ -349,7 +368,7 @@ void parcel_layer::on_answer(worker& here, const message_origin& from, const par
       }
       parcel.free();
     };
-    return home->send(*news);
+    return home->send(*forwarded);
   }
   awaited_call* const call = find(here, header.call, from.process);
   if (call == nullptr) [[unlikely]]
@@ -376,7 +395,7 @@ void parcel_layer::answer(worker& here, awaited_call& call, const message_origin
       stop_awaiting(call).fail(call, why);
       return;
     }
-    const accounts::brought_about by(process_, header.call);
+    const profile::brought_about by(process_, header.call);
     stop_awaiting(call).set(call);
     return;
   }
@@ -408,7 +427,7 @@ struct chunked_result final : chunked_task {
     act = [](task& self, bool may_run) noexcept {
       auto& mine = static_cast<chunked_result&>(self);
       if (!may_run) return mine.abandon(mine);
-      const accounts::brought_about by(mine.process, mine.name);
+      const profile::brought_about by(mine.process, mine.name);
       mine.call.set(mine.call);
       free_pooled(&mine);
     };
@@ -436,7 +455,7 @@ void parcel_layer::run_answer(task& self, bool may_run) noexcept {
   try {
     call.take(call, reader);
     if (!reader.has_chunks()) {
-      const accounts::brought_about by(of.process_, mine.header.call);
+      const profile::brought_about by(of.process_, mine.header.call);
       return call.set(call);
     }
     auto* const then = make_pooled<chunked_result>(call, of.process_, mine.header.call);
@@ -472,14 +491,20 @@ namespace {
 
 std::exception_ptr parcel_layer::failure_from(int process, const action_entry& which,
                                               std::span<const std::byte> content) const {
-  const auto type = take_text(content);
-  const auto text = type ? take_text(content) : std::nullopt;
-  if (!text || !content.empty())
+  failure_words words;
+  std::optional<std::string_view> type, text, category;
+  if (content.size() >= sizeof words) {
+    std::memcpy(&words, content.data(), sizeof words);
+    content = content.subspan(sizeof words);
+    type = take_text(content);
+    if (type) text = take_text(content);
+    if (text) category = take_text(content);
+  }
+  if (!category || !content.empty())
     return std::make_exception_ptr(error(formatted(
         "locality {} sent a failure of {} that makes no sense", process, name_of(which))));
-  return std::make_exception_ptr(remote_error(
-      formatted("{} (thrown by {} in locality {})", printable(*text), name_of(which), process),
-      locality(process), printable(*type)));
+  return remote_exception_of(words, std::string(*type), std::string(*text), *category,
+                             locality(process), name_of(which));
 }
 
 }  // namespace weft::detail

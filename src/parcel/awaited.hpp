@@ -8,11 +8,10 @@
 namespace weft::detail {
 
 struct parcel_layer::awaited : suspended {
-  parcel_layer* of;
   task_source* home;
   const action_entry* which;
-  std::uint32_t index;
-  std::int32_t process;
+  std::uint64_t name;  // The call has it in the table of its worker.
+  int process;         // This one is to answer.
 };
 
 inline parcel_layer::awaited& parcel_layer::room_of(awaited_call& call) noexcept {

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstring>
 #include <exception>
-#include <typeinfo>
 #include <utility>
 
 #include "base/format.hpp"
@@ -13,7 +12,8 @@
 #include "job/state.hpp"
 #include "parcel/awaited.hpp"
 #include "parcel/layer.hpp"
-#include "trace/causes.hpp"
+#include "parcel/remote_exception.hpp"
+#include "profile/causes.hpp"
 #include "trace/event_file.hpp"
 #include "weft/error.hpp"
 
@@ -24,30 +24,21 @@ namespace weft::detail {
 void parcel_layer::await(task_source& home, awaited_call& call, int process,
                          const action_entry& which) {
   static_assert(sizeof(awaited) <= sizeof call.room && std::is_standard_layout_v<awaited_call>);
-  share& mine = share_of(home.home());
-  if (mine.first_free == no_slot) {
-    if (mine.slots.size() == (std::size_t{1} << call_name::index_bits))
-      throw error(
-          formatted("{} calls of this worker are awaited, which is the limit: wait for some",
-                    mine.slots.size()));
-    mine.first_free = static_cast<std::uint32_t>(mine.slots.size());
-    mine.slots.emplace_back().next_free = no_slot;
-  }
-  const std::uint32_t index = mine.first_free;
-  slot& place = mine.slots[index];
-  mine.first_free = place.next_free;
-  place.call = &call;
+  awaited_calls& calls = share_of(home.home()).calls;
+  const std::uint64_t name = calls.add(&call, process);
+  if (name == 0)
+    throw error(formatted("{} calls of this worker are awaited, which is the limit: wait for some",
+                          calls.entries_max));
   auto& room = *::new (call.room) awaited;
-  room.of = this;
   room.home = &home;
   room.which = &which;
-  room.index = index;
+  room.name = name;
   room.process = process;
   room.abandon = [](suspended& self) noexcept {
     auto& given_up = static_cast<awaited&>(self);
-    auto* const whole = reinterpret_cast<awaited_call*>(&given_up);  // Whose first member it is.
-    slot& left = given_up.of->share_of(given_up.home->home()).slots[given_up.index];
-    left.call = nullptr;
+    auto* const whole = reinterpret_cast<awaited_call*>(&given_up);  // It is its first member.
+    const worker& at = given_up.home->home();
+    (void)of(at).share_of(at).calls.take(given_up.name);
     whole->fail(*whole, std::make_exception_ptr(cancelled()));
   };
   room.describe = [](const suspended& self, std::string& text) {
@@ -58,25 +49,22 @@ void parcel_layer::await(task_source& home, awaited_call& call, int process,
   home.suspend(room);
 }
 
-// Frees its slot.
-awaited_call& parcel_layer::stop_awaiting(awaited_call& call) noexcept {
+awaited_call& parcel_layer::resume(awaited_call& call) noexcept {
   awaited& room = room_of(call);
-  share& mine = share_of(room.home->home());
-  slot& place = mine.slots[room.index];
-  place.call = nullptr;
-  place.generation = (place.generation + 1) & ((1u << call_name::generation_bits) - 1);
-  place.next_free = std::exchange(mine.first_free, room.index);
   room.home->resume(room);
   return call;
 }
 
+// Frees its name.
+awaited_call& parcel_layer::stop_awaiting(awaited_call& call) noexcept {
+  awaited& room = room_of(call);
+  (void)share_of(room.home->home()).calls.take(room.name);
+  return resume(call);
+}
+
 awaited_call* parcel_layer::find(worker& here, std::uint64_t name, int process) noexcept {
-  const call_name asked = call_name::of(name);
-  share& mine = share_of(here);
-  if (asked.index >= mine.slots.size()) return nullptr;
-  const slot& place = mine.slots[asked.index];
-  if (place.call == nullptr || place.generation != asked.generation) return nullptr;
-  return room_of(*place.call).process == process ? place.call : nullptr;
+  awaited_call** const call = share_of(here).calls.find(call_name::of(name).entry, process);
+  return call != nullptr ? *call : nullptr;
 }
 
 // --- Sending --------------------------------------------------------------------------------------
@@ -155,81 +143,56 @@ void parcel_layer::throw_dead(int process, const action_entry& which) const {
 // What the calling fiber sends becomes memory of the other process until a task there begins it. Answers need none: who
 // gets them has made room. False: that process is dead.
 bool parcel_layer::wait_for_room(worker& here, int process, std::uint64_t cost) {
-  credits<>& room = peers_[static_cast<std::size_t>(process)].room;
-  if (room.take_or_wait(cost)) [[likely]]
+  auto& room = peers_[static_cast<std::size_t>(process)].room;
+  if (room.try_take(cost)) [[likely]]
     return true;
-  bool has_room = false, is_dead = false;
   const words_of_room words(process);
   wait_description what;
   what.call = "a call";
   what.context = wait_description::in_words;
   what.subject = &words;
-  // The condition is looked at once more after it was true.
-  here.wait_until(
-      [&] {
-        if (has_room || is_dead) return true;
-        has_room = room.take_or_wait(cost);
-        is_dead = !has_room && !network::of(here).device().is_alive(process);
-        return has_room || is_dead;
-      },
-      what);
-  return has_room;
+  const auto is_dead = [&] { return !remote::port::of(here).is_alive(process); };
+  return room.take_in_wait(here, cost, is_dead, what);
 }
 
 void parcel_layer::owe(worker& here, int process, std::uint64_t bytes) noexcept {
-  // Relaxed: a sum, of which one takes all.
-  std::atomic<std::uint64_t>& owed = peers_[static_cast<std::size_t>(process)].owed;
-  if (owed.fetch_add(bytes, std::memory_order_relaxed) + bytes < parcel_credit_told_bytes)
-      [[likely]]
+  const std::uint64_t told =
+      peers_[static_cast<std::size_t>(process)].owed.add(bytes, parcel_credit_told_bytes);
+  if (told == 0) [[likely]]
     return;
   parcel_header header;
   header.kind = parcel_kind::credit;
-  header.call = owed.exchange(0, std::memory_order_relaxed);
-  if (header.call != 0)
-    port_->send_at_once(here, process, -1, std::as_bytes(std::span(&header, 1)));
+  header.call = told;
+  port_->send_at_once(here, process, -1, std::as_bytes(std::span(&header, 1)));
 }
 
 std::uint32_t parcel_layer::take_owed(int process) noexcept {
-  std::atomic<std::uint64_t>& owed = peers_[static_cast<std::size_t>(process)].owed;
-  if (owed.load(std::memory_order_relaxed) == 0) return 0;
-  const std::uint64_t all = owed.exchange(0, std::memory_order_relaxed);
   constexpr std::uint64_t most =
       ~std::uint32_t{0};  // That a header can tell; a parcel may be longer.
-  if (all > most) [[unlikely]]
-    owed.fetch_add(all - most, std::memory_order_relaxed);
-  return static_cast<std::uint32_t>(std::min(all, most));
-}
-
-void parcel_layer::owe_again(int process, std::uint32_t bytes) noexcept {
-  peers_[static_cast<std::size_t>(process)].owed.fetch_add(bytes, std::memory_order_relaxed);
+  return static_cast<std::uint32_t>(peers_[static_cast<std::size_t>(process)].owed.take(most));
 }
 
 void parcel_layer::on_credit(int process, std::uint64_t bytes) noexcept {
-  const auto said = peers_[static_cast<std::size_t>(process)].room.give_back(bytes);
-  if (!said.wake_all) [[likely]]
-    return;
-  for (int i = 0; i < job_.workers->worker_count(); ++i) job_.workers->at(i).notify();
+  peers_[static_cast<std::size_t>(process)].room.give_back(*job_.workers, bytes);
 }
 
 void parcel_layer::send_call(int process, const action_entry& which, parcel_writer& encoded,
                              kept_values* kept, awaited_call* waits) {
   until_sent holding{kept};
   check_may_wait("async");
-  const std::uint32_t number = number_of(which);
-  if (have_constructors_run() && !has_action(number)) [[unlikely]]
+  const std::uint32_t word = word_of(which);
+  if (have_constructors_run() && find_action(word) == nullptr) [[unlikely]]
     throw error(formatted(
         "the action {} was registered after the job had begun, with a library that was opened since: open it before",
         name_of(which)));
   parcel_header header;
   header.kind = waits != nullptr ? parcel_kind::call : parcel_kind::post;
-  header.action = number;
+  header.action = word;
   task_source& home = task_source::here("async");
   if (waits != nullptr) {
     await(home, *waits, process, which);
     const awaited& room = room_of(*waits);
-    header.call = call_name{static_cast<std::uint32_t>(home.home().index()),
-                            share_of(home.home()).slots[room.index].generation, room.index}
-                      .packed();
+    header.call = call_name{static_cast<std::uint64_t>(home.home().index()), room.name}.packed();
   }
   const auto still_awaited = [&] {
     return waits != nullptr && find(home.home(), header.call, process) == waits;
@@ -240,7 +203,7 @@ void parcel_layer::send_call(int process, const action_entry& which, parcel_writ
     const std::uint64_t cost = cost_of(made);
     if (wait_for_room(home.home(), process, cost)) [[likely]] {
       taken = cost;
-      // Not before: two that wait for each other's would have them in their hands.
+      // They are not taken before: two that wait for each other's would have them in their hands.
       header.credit = take_owed(process);
       std::memcpy(made.bytes.data() + offsetof(parcel_header, credit), &header.credit,
                   sizeof header.credit);
@@ -251,8 +214,8 @@ void parcel_layer::send_call(int process, const action_entry& which, parcel_writ
   } catch (...) {
     // It has not left: others may take the room.
     if (taken != 0) on_credit(process, taken);
-    owe_again(process, header.credit);
-    // Whoever gave up what was awaited has dropped it; the caller drops what is left.
+    peers_[static_cast<std::size_t>(process)].owed.put_back(header.credit);
+    // If somebody gave up the awaited call, that one has dropped it; the caller drops what is left.
     if (still_awaited())
       (void)stop_awaiting(*waits);
     else if (waits != nullptr)
@@ -276,8 +239,8 @@ void parcel_layer::send_result(const call_origin& to, parcel_writer& encoded, ke
   header.action = to.action;
   header.call = to.call;
   if (tracing()) [[unlikely]]
-    accounts::leave_cause_of_action(accounts::key_of_call(to.process, to.call),
-                                    event_file::kept_name(name_of(*actions()[to.action]).c_str()));
+    profile::leave_cause_of_action(profile::key_of_call(to.process, to.call),
+                                   event_file::kept_name(name_of(action_of(to)).c_str()));
   outgoing_parcel made = finished(encoded, kept, header, to.process, to.port);
   header.credit = take_owed(to.process);
   std::memcpy(made.bytes.data() + offsetof(parcel_header, credit), &header.credit,
@@ -286,54 +249,54 @@ void parcel_layer::send_result(const call_origin& to, parcel_writer& encoded, ke
   try {
     (void)send(*worker::current(), made);  // The dead need no result.
   } catch (...) {
-    owe_again(to.process, header.credit);
+    peers_[static_cast<std::size_t>(to.process)].owed.put_back(header.credit);
     throw;
   }
 }
 
 namespace {
 
-// What of an exception's text travels.
-constexpr std::size_t failure_text_max = 4096;
-
-std::size_t put_text(std::byte* at, std::string_view text) noexcept {
+void put_text(std::vector<std::byte>& to, std::string_view text) {
+  text = text.substr(0, parcel_failure_text_max);
   const auto size = static_cast<std::uint32_t>(text.size());
-  std::memcpy(at, &size, sizeof size);
-  std::memcpy(at + sizeof size, text.data(), text.size());
-  return sizeof size + text.size();
-}
-
-// Of the exception that is being handled: its type, and what it says.
-std::pair<std::string, std::string> words_of_exception() {
-  const std::type_info* const type = std::current_exception().__cxa_exception_type();
-  const std::string name = type != nullptr ? demangled(type->name()) : std::string();
-  try {
-    throw;
-  } catch (const std::exception& e) {
-    return {name, e.what()};
-  } catch (...) {
-    return {name, "an exception of type " + (name.empty() ? "another language" : name)};
-  }
+  const std::size_t at = to.size();
+  to.resize(at + sizeof size + text.size());
+  std::memcpy(to.data() + at, &size, sizeof size);
+  std::memcpy(to.data() + at + sizeof size, text.data(), text.size());
 }
 
 }  // namespace
 
-// In progress or in a task.
+// It is called in progress or in a task.
 void parcel_layer::answer_failure(worker& here, const message_origin& to, std::uint64_t call,
-                                  std::string_view type, std::string_view text) noexcept {
-  type = type.substr(0, failure_text_max);
-  text = text.substr(0, failure_text_max);
-  alignas(8)
-      std::byte bytes[sizeof(parcel_header) + 2 * (failure_text_max + sizeof(std::uint32_t))];
-  std::size_t size = sizeof(parcel_header);
-  size += put_text(bytes + size, type);
-  size += put_text(bytes + size, text);
-  parcel_header header;
-  header.kind = parcel_kind::failure;
-  header.call = call;
-  header.size = static_cast<std::uint32_t>(size - sizeof header);
-  std::memcpy(bytes, &header, sizeof header);
-  port_->send_at_once(here, to.process, to.port, {bytes, size});
+                                  const failure_description& what) noexcept {
+  try {
+    std::vector<std::byte> bytes(sizeof(parcel_header) + sizeof what.words);
+    std::memcpy(bytes.data() + sizeof(parcel_header), &what.words, sizeof what.words);
+    for (const std::string* const text : {&what.type, &what.text, &what.category})
+      put_text(bytes, *text);
+    parcel_header header;
+    header.kind = parcel_kind::failure;
+    header.call = call;
+    header.size = static_cast<std::uint32_t>(bytes.size() - sizeof header);
+    std::memcpy(bytes.data(), &header, sizeof header);
+    port_->send_at_once(here, to.process, to.port, bytes);
+  } catch (const std::bad_alloc&) {
+    remote::port::of(here).owner().mark_failed(
+        to.process, "there is no memory for the failure of an action that is to go there");
+  }
+}
+
+void parcel_layer::answer_error(worker& here, const message_origin& to, std::uint64_t call,
+                                std::string_view text) noexcept {
+  failure_description what;
+  try {
+    what.words.is = standard_exception::runtime_error;
+    what.type = "weft::error";
+    what.text = text;
+  } catch (const std::bad_alloc&) {  // The text is left out.
+  }
+  answer_failure(here, to, call, what);
 }
 
 void parcel_layer::send_failure(const call_origin& to) noexcept {
@@ -343,10 +306,10 @@ void parcel_layer::send_failure(const call_origin& to) noexcept {
     return;
   } catch (...) {
   }
-  const auto [type, text] = words_of_exception();
+  const failure_description what = described_exception();
   if (to.wants_result)
-    return answer_failure(*worker::current(), {to.process, to.port}, to.call, type, text);
-  fail_posted(*actions()[to.action], formatted("{} (posted by locality {})", text, to.process));
+    return answer_failure(*worker::current(), {to.process, to.port}, to.call, what);
+  fail_posted(action_of(to), formatted("{} (posted by locality {})", what.line(), to.process));
 }
 
 void parcel_layer::fail_posted(const action_entry& which, const std::string& why) noexcept {
@@ -354,6 +317,17 @@ void parcel_layer::fail_posted(const action_entry& which, const std::string& why
       formatted("locality {}: the action {} ended with an exception, and nobody waits for it: {}",
                 process_, name_of(which), why));
   job_.workers->request_stop();
+}
+
+running_action::running_action(const action_entry& which) noexcept
+    : before_(std::exchange(worker::current()->running().runs,
+                            which.readable.load(std::memory_order_relaxed))) {}
+
+running_action::running_action(parcel_layer& layer, const call_origin& from) noexcept
+    : running_action(layer.action_of(from)) {}
+
+running_action::~running_action() {
+  worker::current()->running().runs = before_;
 }
 
 // --- What the headers call ------------------------------------------------------------------------
@@ -381,7 +355,7 @@ void fail_posted(const action_entry& which) noexcept {
     throw;
   } catch (const job_stopped&) {
   } catch (...) {
-    parcel_layer::here("post").fail_posted(which, words_of_exception().second);
+    parcel_layer::here("post").fail_posted(which, described_exception().line());
   }
 }
 

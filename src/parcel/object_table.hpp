@@ -25,7 +25,7 @@ class object_table {
   struct known {
     std::shared_ptr<void> object;
     const char* type;
-    std::uint64_t references = 1;  // Of processes.
+    std::uint64_t references = 1;  // How many processes refer to it.
     // Parcels overtake each other: calls that have come, and those that were sent by references which have gone.
     std::uint64_t calls = 0, calls_sent = 0;
     [[nodiscard]] bool is_left() const noexcept { return references == 0 && calls >= calls_sent; }

@@ -1,6 +1,5 @@
 #include "parcel/parcel_queue.hpp"
 
-#include <cstring>
 #include <exception>
 #include <utility>
 
@@ -38,7 +37,7 @@ parcel_connection* connection_cache::try_take() {
 }
 
 void connection_cache::give_back(parcel_connection& one) noexcept {
-  one.used = 0;
+  if (one.room != nullptr) one.room->clear();
   const std::lock_guard hold(lock_);
   free_.push_back(&one);  // There is room: see try_take().
 }
@@ -72,7 +71,7 @@ parcel_queues::queue& parcel_queues::queue_for(const worker& here, int process, 
 
 parcel_connection& parcel_queues::take(worker& here, int process) {
   parcel_connection* taken = nullptr;
-  (void)post_in_wait(
+  (void)remote::post_in_wait(
       here,
       [&] {
         taken = cache_.try_take();
@@ -88,13 +87,13 @@ bool parcel_queues::send_message(worker& here, int process, parcel_connection& m
   outgoing_parcel made;
   made.process = process;
   made.port = message.port;
-  made.bytes = {message.room.get(), message.used};
+  made.bytes = message.room->bytes();
   made.kept = &message;
   try {
     return port_.send(here, made);
   } catch (const std::exception& e) {
-    network::of(here).owner().mark_failed(process,
-                                          formatted("no parcels can go there: {}", e.what()));
+    remote::port::of(here).owner().mark_failed(process,
+                                               formatted("no parcels can go there: {}", e.what()));
     return false;
   }
 }
@@ -116,7 +115,8 @@ bool parcel_queues::send_alone(worker& here, outgoing_parcel& what) {
 }
 
 bool parcel_queues::send(worker& here, outgoing_parcel& what) {
-  if (!what.chunks.empty() || what.bytes.size() > parcel_connection::room_bytes) [[unlikely]]
+  if (!what.chunks.empty() || what.bytes.size() > parcel_connection::room_type::bytes_max)
+      [[unlikely]]
     return send_alone(here, what);
   queue& to = queue_for(here, what.process, what.port);
   parcel_connection* spare = nullptr;
@@ -125,22 +125,17 @@ bool parcel_queues::send(worker& here, outgoing_parcel& what) {
   for (;;) {
     {
       const std::lock_guard hold(to.lock);
-      if (to.message != nullptr &&
-          (to.message->port != what.port ||
-           what.bytes.size() > parcel_connection::room_bytes - to.message->used))
-        full = std::exchange(to.message, nullptr);
-      if (to.message == nullptr) to.message = std::exchange(spare, nullptr);
-      if (to.message == nullptr) to.message = cache_.try_take();
-      if (to.message != nullptr) {
-        parcel_connection& message = *to.message;
-        if (message.used == 0) {
-          message.port = what.port;
-          if (message.room == nullptr)
-            message.room =
-                std::make_unique_for_overwrite<std::byte[]>(parcel_connection::room_bytes);
+      bool is_added =
+          to.message != nullptr && to.message->port == what.port && to.message->try_add(what.bytes);
+      if (!is_added) {
+        if (to.message != nullptr) full = std::exchange(to.message, nullptr);
+        to.message = spare != nullptr ? std::exchange(spare, nullptr) : cache_.try_take();
+        if (to.message != nullptr) {
+          to.message->port = what.port;
+          is_added = to.message->try_add(what.bytes);  // It is empty: there is room.
         }
-        std::memcpy(message.room.get() + message.used, what.bytes.data(), what.bytes.size());
-        message.used += what.bytes.size();
+      }
+      if (is_added) {
         begins_flush = !std::exchange(to.is_to_be_flushed, true);
         break;
       }
@@ -155,7 +150,7 @@ bool parcel_queues::send(worker& here, outgoing_parcel& what) {
   return full == nullptr || send_message(here, what.process, *full);
 }
 
-// By whichever worker has nothing better to do.
+// A worker that has nothing better to do runs it.
 void parcel_queues::flush(task& self, bool may_run) noexcept {
   auto& mine = static_cast<queue&>(self);
   parcel_connection* left = nullptr;

@@ -4,26 +4,34 @@
 //   queue        one for each side of a destination: parcels go into the message of its connection, which leaves when it is
 //                full, or when a worker has nothing better to do: a task that anybody may take
 //
-// So what one task posts in a row travels together, and a parcel waits for no more than the next free worker.
+// What one task posts in a row travels together, and a parcel waits for no more than the next free worker.
 #pragma once
-#include <atomic>
-#include <cstdint>
+#include <cstddef>
+#include <cstring>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "parcel/port.hpp"
+#include "remote/gathering.hpp"
 
 namespace weft::detail {
 
 // Room for one message, and what the message refers to. Back in the cache when that has left.
 struct parcel_connection : kept_values {
-  static constexpr std::size_t room_bytes = 8192;
+  using room_type = remote::gather_room<8192>;
   class connection_cache* home = nullptr;
   kept_values* inner = nullptr;  // What the chunks of a parcel lie in that travels alone.
   int port = -1;
-  std::size_t used = 0;
-  std::unique_ptr<std::byte[]> room;  // Made when it is first used.
+  std::unique_ptr<room_type> room;  // Made when it is first used.
+  // False: there is no room.
+  [[nodiscard]] bool try_add(std::span<const std::byte> parcel) {
+    if (room == nullptr) room = std::make_unique_for_overwrite<room_type>();
+    std::byte* const at = room->try_reserve(parcel.size());
+    if (at != nullptr) std::memcpy(at, parcel.data(), parcel.size());
+    return at != nullptr;
+  }
 };
 
 class connection_cache {

@@ -24,11 +24,11 @@ wait_description waits_at(const char* call, int process) noexcept {
 
 void begin_own_work(worker& here) {
   here.owner().expect_network_work();
-  network::of(here).count_sent(network::of(here).owner().process());
+  remote::uncounted_messages(here).leave_for(remote::port::of(here).owner().process());
 }
 
 void end_own_work(worker& here) noexcept {
-  network::of(here).count_received(network::of(here).owner().process());
+  remote::uncounted_messages(here).have_come_from(remote::port::of(here).owner().process());
   here.owner().end_network_work();
 }
 
@@ -40,10 +40,10 @@ void end_chunks(chunked_task& then, bool have_come) noexcept {
     then.abandon(then);
 }
 
-void let_workers_look(const parcelport_site& site, further_look& at) {
+void let_workers_look(const parcelport_site& site, poller& at) {
   site.between.at(0).keep_trying(
       [](worker& here, void* to) {
-        task_source::look_everywhere_at(here, *static_cast<further_look*>(to));
+        task_source::look_everywhere_at(here, *static_cast<poller*>(to));
         return true;
       },
       &at);
@@ -62,6 +62,13 @@ parcelport_name parcelport_name::of(std::string_view text) {
 
 std::unique_ptr<parcelport> make_parcelport(const parcelport_name& name,
                                             const parcelport_site& site) {
+  // Only messages of the core are sealed.
+  if (const std::string& secure = site.between.options().secure;
+      name.kind.substr(0, 3) != "lci" && (secure == "authenticate" || secure == "encrypt"))
+    throw error(formatted(
+        "parcelport {} carries parcels as they are, and --secure {} asks for more; use lci_i or another "
+        "one of lci, or --secure off",
+        name.kind, secure));
   for (const parcelport_maker* const one : makers)
     if (one->knows(name.kind)) return one->make(name, site);
   throw error(formatted(

@@ -1,8 +1,8 @@
 // What carries parcels between processes, behind one interface. The layer above (layer.hpp) encodes, decodes and knows
 // actions; a port moves bytes. Ports are chosen by name at run time: `weftrun --parcelport NAME`, WEFT_PARCELPORT.
 //
-// To add a port: derive from parcelport, and add how it is made to the table in port.cpp; under the compile definition of
-// its library where that may be missing (cmake/weft-library.cmake). Its name belongs into the table of settings, too
+// A new port derives from parcelport. Add how it is made to the table in port.cpp; under the compile definition of
+// its library where that may be missing (CMakeLists.txt). Its name belongs into the table of settings, too
 // (base/settings.cpp), which refuses others in one line.
 //
 // A port with a network of its own hands over what comes when a worker looks at it (let_workers_look), and wakes one with
@@ -12,16 +12,17 @@
 // A message is one parcel or several, one after the other, and may have chunks (wire.hpp). What a port owes the layer:
 //
 //   - Every message that send() has taken comes to the other process once and whole: it calls
-//     parcel_receiver::deliver() there, on a worker of that process, inside of that worker's pass (further_look::look(),
+//     parcel_receiver::deliver() there, on a worker of that process, inside of that worker's pass (poller::look(),
 //     or a handler of the worker's device). On no other thread, and not within another delivery.
-//   - It counts, or the job ends, or reports a deadlock, while something is under way: for each message and each chunk
-//     port::count_sent(process) of the sending worker before it is posted, and at the other side first
-//     parcel_receiver::expect_work(), then port::count_received(process), then deliver(). A chunk is counted when it
-//     is at its place; scheduler::expect_network_work() holds the job until then, or until it stops.
+//   - It counts, or the job ends, or reports a deadlock, while something is under way. What it sends by remote::port is
+//     counted there. A network of its own has each message and each chunk counted by remote::uncounted_messages: on the
+//     sending worker before it is posted, and at the other side first parcel_receiver::expect_work(), then the count,
+//     then deliver(). A chunk is counted when it is at its place; scheduler::expect_network_work() holds the job until
+//     then, or until it stops.
 //   - What lies in outgoing_parcel::heap and ::kept stays until the message and its chunks have left, and is freed then, or
 //     never, where a network may read it for ever;
 //     `bytes` that lie elsewhere are the caller's again when send() returns.
-//   - A wait for room is a wait of the calling fiber (post_in_wait, worker::wait_until); nothing waits in progress.
+//   - A wait for room is a wait of the calling fiber (remote::post_in_wait, worker::wait_until); nothing waits in progress.
 //   - When a process is dead, sends to it return false, and what was to come from it is abandoned.
 //   - What comes from another process is not believed: sizes and numbers are looked at, refuse() counts and says so.
 #pragma once
@@ -32,8 +33,8 @@
 #include <string>
 #include <string_view>
 
-#include "job/face.hpp"
-#include "runtime/network.hpp"
+#include "remote/handlers.hpp"
+#include "remote/port.hpp"
 #include "task/task_source.hpp"
 #include "weft/parcels/call.hpp"
 
@@ -53,7 +54,7 @@ struct outgoing_parcel {
   std::unique_ptr<std::byte[]> heap;
 };
 
-// Whence a message has come.
+// It says whence a message has come.
 struct message_origin {
   int process = 0;
   std::uint16_t port = 0;  // A side of the sender to which its answers best go.
@@ -81,7 +82,7 @@ class parcelport {
   parcelport& operator=(const parcelport&) = delete;
   virtual ~parcelport() = default;
 
-  // As somebody would write it, without "_i".
+  // Returns the name as somebody would write it, without "_i".
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
   // Called by fibers, which wait for room. Takes heap and kept over, also when it fails. False: that process is dead.
   // Throws job_stopped.
@@ -122,9 +123,10 @@ struct parcelport_name {
 // What a port is made in; outlives it.
 struct parcelport_site {
   parcel_receiver& receiver;
-  network& between;         // Of the job: its bootstrap, its devices, its counts.
-  scheduler& workers;       // They do not run yet.
-  face_handlers& handlers;  // For messages over the job's own devices; during the call only.
+  network& between;    // The job's: its bootstrap, its devices, its counts.
+  scheduler& workers;  // They do not run yet.
+  remote::handlers
+      handlers;  // They serve messages over the job's own devices; used during the call only.
 };
 
 struct parcelport_maker {
@@ -141,15 +143,15 @@ inline constexpr const char* waits_for_connection =
 
 // What a port has yet to do by itself, such as to learn that a message has left: until it ends the job neither ends nor
 // is taken for a deadlock. It counts as a message of the process to itself, since all workers may sleep while the network
-// has the news. Each may be on another worker.
+// knows. Each may be on another worker.
 void begin_own_work(worker& here);
 void end_own_work(worker& here) noexcept;
 
 // Submits `then` as a task of the calling worker where all chunks have come and that worker runs tasks; else abandons it.
 void end_chunks(chunked_task& then, bool have_come) noexcept;
 
-// From their first pass on the job's workers look at the port's network, also those that run no tasks. It outlives them.
-void let_workers_look(const parcelport_site& site, further_look& at);
+// The job's workers look from their first pass on at the port's network, also those that run no tasks. It outlives them.
+void let_workers_look(const parcelport_site& site, poller& at);
 
 extern const parcelport_maker lci_parcelport;           // lci
 extern const parcelport_maker tcp_parcelport;           // tcp, where Boost.Asio was found

@@ -14,16 +14,46 @@
 
 namespace weft::detail {
 
-inline constexpr std::uint16_t parcel_version = 2;
+inline constexpr std::uint16_t parcel_version = 3;
 
 enum class parcel_kind : std::uint8_t {
-  call,     // Of an action; `call` is the caller's name for it.
+  call,     // It calls an action; `call` is the caller's name for it.
   post,     // The same; nobody waits.
   result,   // `call` is that name.
-  failure,  // Likewise; two texts with their lengths (u32): the exception's type and what it says.
-  hello,    // At the start, to process 0: `call` is the digest of the sender's actions.
-  names,    // The answer where that differs: the names of process 0's actions, each with its end.
+  failure,  // So it is here; failure_words, and three texts with their lengths (u32): see there.
+  hello,  // At the start, to the first process with parcels: `call` is the digest of the sender's actions.
+  names,  // The answer where that differs, or to a call of an action that is another here: all of the sender's, by name.
+  meet,  // The answer of a process without actions where another one has sent another digest: process `call`. Hello to it.
   credit,  // `call` bytes of the receiver's calls and posts have been begun: it may send as many more.
+};
+
+// What an exception is here, the most derived of the standard's types that it is of.
+enum class standard_exception : std::uint32_t {
+  none,
+  exception,
+  logic_error,
+  domain_error,
+  invalid_argument,
+  length_error,
+  out_of_range,
+  runtime_error,
+  range_error,
+  overflow_error,
+  underflow_error,
+  system_error,
+  bad_alloc,
+  bad_array_new_length,
+  bad_cast,
+  bad_typeid,
+  bad_function_call,
+  bad_optional_access,
+  bad_variant_access,
+  bad_weak_ptr,
+};
+// These words stand in front of a failure's texts: the exception's type, what it says, and the name of the category of a system_error.
+struct failure_words {
+  standard_exception is = standard_exception::none;
+  std::int32_t code = 0;  // The code of a system_error.
 };
 
 struct parcel_header {
@@ -32,8 +62,9 @@ struct parcel_header {
   std::uint8_t chunk_count = 0;
   std::uint32_t action = 0;
   std::uint64_t call = 0;
-  std::uint32_t size = 0;    // Of what follows: non-zero-copy chunk and transmission chunk.
-  std::uint32_t credit = 0;  // As a parcel of that kind says.
+  std::uint32_t size =
+      0;  // What follows has so many bytes: non-zero-copy chunk and transmission chunk.
+  std::uint32_t credit = 0;  // It says what a parcel of that kind says.
 };
 static_assert(sizeof(parcel_header) == parcel_header_bytes &&
               std::is_trivially_copyable_v<parcel_header>);
@@ -43,20 +74,15 @@ static_assert(sizeof(parcel_header) == parcel_header_bytes &&
   return chunks == 0 ? 0 : (1 + chunks) * sizeof(std::uint64_t);
 }
 
-// A caller's name for a call: whose worker, and which of its calls.
+// A caller's name for a call: whose worker, and the name in that worker's table of calls.
 struct call_name {
-  std::uint32_t worker;
-  std::uint32_t generation;
-  std::uint32_t index;
+  std::uint64_t worker;
+  std::uint64_t entry;
   static constexpr int index_bits = 24, generation_bits = 24;
-  [[nodiscard]] std::uint64_t packed() const noexcept {
-    return std::uint64_t{worker} << (index_bits + generation_bits) |
-           std::uint64_t{generation} << index_bits | index;
-  }
+  static constexpr int entry_bits = index_bits + generation_bits;
+  [[nodiscard]] std::uint64_t packed() const noexcept { return worker << entry_bits | entry; }
   [[nodiscard]] static call_name of(std::uint64_t packed) noexcept {
-    return {static_cast<std::uint32_t>(packed >> (index_bits + generation_bits)),
-            static_cast<std::uint32_t>(packed >> index_bits & ((1u << generation_bits) - 1)),
-            static_cast<std::uint32_t>(packed & ((1u << index_bits) - 1))};
+    return {packed >> entry_bits, packed & ((std::uint64_t{1} << entry_bits) - 1)};
   }
 };
 

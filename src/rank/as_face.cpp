@@ -56,7 +56,7 @@ std::uint64_t messaging::done_by(const job_rank& r) const {
   return all.sent + all.received + all.collectives;
 }
 
-void messaging::look_at_rest(job_checks& checks) {
+void messaging::look_at_rest(diagnosis::job_checks& checks) {
   look_at_unreceived(checks, in_job);
 }
 
@@ -64,7 +64,7 @@ void messaging::free_rest() noexcept {
   for (const auto& r : in_job.ranks) {
     auto& mine = static_cast<rank_state&>(*r);
     free_messages_of(mine);
-    mine.self.reset();
+    mine.self = nullptr;
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "rank/state.hpp"
 #include "sync/dropbox.hpp"
+#include "sync/published.hpp"
 
 namespace weft::detail {
 
@@ -129,12 +130,12 @@ struct staging {
   std::uint32_t context = 0;  // The context that was agreed on for new communicators.
 };
 
-struct communicator_state : std::enable_shared_from_this<communicator_state> {
+struct communicator_state {
   // `ranks` are numbers in the world, `number` is the context. Lists the communicator, so other workers find it from
   // then on: it is complete by then.
-  [[nodiscard]] static std::shared_ptr<communicator_state> make(messaging& of,
-                                                                const std::vector<int>& ranks,
-                                                                std::uint32_t number);
+  [[nodiscard]] static shared_handle<communicator_state> make(messaging& of,
+                                                              const std::vector<int>& ranks,
+                                                              std::uint32_t number);
   communicator_state(messaging& of, const std::vector<int>& ranks,
                      std::uint32_t number);  // For make().
   ~communicator_state();
@@ -173,6 +174,7 @@ struct communicator_state : std::enable_shared_from_this<communicator_state> {
   staging staged;
   std::unique_ptr<small_broadcasts> broadcasts;  // Null for one rank alone.
   subgroup_meetings* meetings = nullptr;  // Of the leader's worker; null before the first meeting.
+  join_count<> owners;                    // Handles. The last to go ends the communicator.
 
   [[nodiscard]] int size() const noexcept { return rank_count; }
   [[nodiscard]] bool has(int rank) const noexcept {

@@ -32,19 +32,23 @@ bool is_of_broken(rank_state& to, const envelope& from) {
   return listed.broken.contains({from.context & ~hidden_context, to.number});
 }
 
-std::shared_ptr<communicator_state> find_listed(const rank_state& member, std::uint32_t context) {
+shared_handle<communicator_state> owned_too(communicator_state& listed) noexcept {
+  return listed.owners.expect_another_if_any() ? shared_handle(&listed) : nullptr;
+}
+
+shared_handle<communicator_state> find_listed(const rank_state& member, std::uint32_t context) {
   const auto [first, last] = member.shared->communicators->by_context.equal_range(context);
   for (auto at = first; at != last; ++at) {
     const auto& members = at->second->members;
     if (std::any_of(members.begin(), members.end(),
                     [&](const auto& m) { return m.rank == &member; }))
-      return at->second->weak_from_this().lock();
+      return owned_too(*at->second);
   }
   return nullptr;
 }
 
-std::shared_ptr<communicator_state> find_communicator(const rank_state& member,
-                                                      std::uint32_t context) {
+shared_handle<communicator_state> find_communicator(const rank_state& member,
+                                                    std::uint32_t context) {
   const std::lock_guard hold(member.shared->communicators->lock);
   return find_listed(member, context);
 }

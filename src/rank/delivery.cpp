@@ -31,7 +31,7 @@ unexpected_message* make_unexpected(rank_state& to, const envelope& from, std::s
     memory = ::operator new(sizeof(unexpected_message) + spare_message_bytes);
   }
   if (tracing()) [[unlikely]]
-    accounts::came_unexpected(to.number, name_of_message(from, to.number));
+    profile::came_unexpected(to.number, name_of_message(from, to.number));
   auto* m = new (memory) unexpected_message;
   m->from = from;
   m->bytes = bytes;
@@ -138,7 +138,7 @@ struct shared_copy {
 void receive_rendezvous(worker& here, operation& op, const envelope& from,
                         const rendezvous_request& rts) {
   if (tracing()) [[unlikely]]
-    accounts::took_rts(op.owner->number, name_of_message(from, op.owner->number));
+    profile::took_rts(op.owner->number, name_of_message(from, op.owner->number), &op);
   if (rts.remote != nullptr) {
     rts.remote->ways->receive(here, op, from, rts.remote);
     return;
@@ -182,9 +182,8 @@ void fill_laid_out(const operation& op, const segments& data) {
 }
 
 void tell_received_traced(worker& here, operation& op) {
-  const accounts::message_name name{op.match.context, op.result.source, op.result.tag,
-                                    op.owner->number};
-  accounts::received(op.owner->number, name, op.result.bytes, op.counter);
+  const message_name name{op.match.context, op.result.source, op.result.tag, op.owner->number};
+  profile::received(op.owner->number, name, op.result.bytes, &op, op.counter);
   tell_received(here, op);
 }
 
@@ -408,7 +407,7 @@ void send_eager(worker& here, const peer& to, packed_envelope from, const segmen
 
 void send_rts(worker& here, const peer& to, const envelope& from, operation& op) {
   if (tracing()) [[unlikely]]
-    accounts::kept_for_rendezvous(op.owner->number);
+    profile::kept_for_rendezvous(op.owner->number);
   if (to.worker == remote_worker) {
     op.owner->shared->ways->send_rts(here, to, from, op);
     return;

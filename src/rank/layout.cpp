@@ -3,11 +3,20 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
+#include "sync/published.hpp"
 #include "weft/error.hpp"
 
 namespace weft::detail {
 namespace {
+
+struct counted_run_list : run_list {
+  explicit counted_run_list(std::vector<block_run> listed) noexcept : run_list{std::move(listed)} {
+    owners.expect(1);
+  }
+  mutable join_count<> owners;
+};
 
 // Rows that follow one another without a gap are one longer row.
 void join(block_run& r) noexcept {
@@ -35,6 +44,14 @@ std::uintptr_t moved(std::uintptr_t from, std::ptrdiff_t by) noexcept {
 }
 
 }  // namespace
+
+void add_owner(const run_list& of) noexcept {
+  static_cast<const counted_run_list&>(of).owners.expect_another();
+}
+void remove_owner(const run_list& of) noexcept {
+  const auto& list = static_cast<const counted_run_list&>(of);
+  if (list.owners.arrive() == 0) delete &list;
+}
 
 segments::segments(const void* base, repeat all, std::vector<block_run> runs)
     : base_(reinterpret_cast<std::uintptr_t>(base)), all_(all) {
@@ -64,7 +81,7 @@ segments::segments(const void* base, repeat all, std::vector<block_run> runs)
   if (kept == 1)
     only_ = runs[0];
   else
-    list_ = std::make_shared<const std::vector<block_run>>(std::move(runs));
+    list_ = shared_handle<const run_list>(new counted_run_list(std::move(runs)));
 }
 
 segments segments::placed(const void* base, repeat all) const {

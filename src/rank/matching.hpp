@@ -179,7 +179,7 @@ struct blocking_operation : operation {
 struct kept_operation : operation {
   bool persistent = false;
   bool detached = false;  // Nobody waits: freed on completion, with its copy of the data.
-  std::shared_ptr<communicator_state> communicator;
+  shared_handle<communicator_state> communicator;
   std::unique_ptr<std::byte[]> copy;
   segments shape;  // `layout` points here.
   fiber runner;

@@ -12,11 +12,11 @@
 #include <span>
 #include <utility>
 
+#include "profile/accounts.hpp"
+#include "profile/stages.hpp"
 #include "rank/communicator_state.hpp"
 #include "rank/segment_copy.hpp"
 #include "rank/state.hpp"
-#include "trace/accounts.hpp"
-#include "trace/stages.hpp"
 #include "trace/trace.hpp"
 
 namespace weft::detail {
@@ -315,7 +315,7 @@ inline void count_send(rank_state& me, const peer& to, const envelope& from,
     trace_send(me, to, from, bytes);
 }
 // How the accounts name a message that rank number `to` of the world receives.
-[[nodiscard]] inline accounts::message_name name_of_message(const envelope& from, int to) noexcept {
+[[nodiscard]] inline message_name name_of_message(const envelope& from, int to) noexcept {
   return {from.context, from.source, from.tag, to};
 }
 

@@ -7,14 +7,24 @@
 #include "rank/messages.hpp"
 #include "rank/names.hpp"
 #include "rank/request_watch.hpp"
+#include "trace/mixing.hpp"
 
 namespace weft {
 
 namespace detail {
 
+namespace {
+// Also null: nothing was found.
+unexpected_message* found(const rank_state& me, unexpected_message* m) {
+  if (m != nullptr && tracing()) [[unlikely]]
+    profile::found(me.number, name_of_message(m->from, me.number));
+  return m;
+}
+}  // namespace
+
 unexpected_message* wait_for_message(rank_state& me, const envelope& wanted, const char* call) {
   for (;;) {
-    if (unexpected_message* m = me.lists.find(wanted); m != nullptr) return m;
+    if (unexpected_message* m = found(me, me.lists.find(wanted)); m != nullptr) return m;
     me.home->check_stopped();
     if (is_lost(me, wanted)) [[unlikely]]
       return nullptr;
@@ -31,9 +41,17 @@ unexpected_message* wait_for_message(rank_state& me, const envelope& wanted, con
 }
 
 unexpected_message* look_for_message(rank_state& me, const envelope& wanted) {
-  if (unexpected_message* m = me.lists.find(wanted); m != nullptr) return m;
-  me.home->yield();
-  return me.lists.find(wanted);
+  const std::uint64_t what = mixed(wanted.context, static_cast<std::uint32_t>(wanted.source),
+                                   static_cast<std::uint32_t>(wanted.tag));
+  unexpected_message* m = me.lists.find(wanted);
+  if (m == nullptr) {
+    me.home->yield();
+    m = me.lists.find(wanted);
+  }
+  (void)found(me, m);
+  if (tracing() && !goes_on_beside(*me.home)) [[unlikely]]
+    m == nullptr ? profile::asked_in_vain(me.number, what) : profile::asked_well(me.number, what);
+  return m;
 }
 
 }  // namespace detail
@@ -118,7 +136,8 @@ std::optional<message> communicator::improbe(int from, int tag) const {
 namespace {
 
 template <class Room>
-message_status receive_taken(const communicator_state& c, const message_status& status,
+// `c` is null where the message has been moved out.
+message_status receive_taken(const communicator_state* c, const message_status& status,
                              unexpected_message*& taken, const Room& into) {
   rank_state& me = calling_rank("message::recv");
   if (taken == nullptr) {
@@ -130,14 +149,14 @@ message_status receive_taken(const communicator_state& c, const message_status& 
   }
   me.home->check_stopped();
   operation op;
-  op.match = {c.context, status.source, status.tag};
+  op.match = {c->context, status.source, status.tag};
   set_memory(op, into);
   op.owner = &me;
   completion_counter copied{1, nullptr};
   op.counter = &copied;
   receive_unexpected(*me.home, op, std::exchange(taken, nullptr));
   trace_wait(trace_kind::wait_recv, me, copied,
-             {"message::recv", c.context, status.source, status.tag, into.size()});
+             {"message::recv", c->context, status.source, status.tag, into.size()});
   check_result(op);
   return op.result;
 }
@@ -145,10 +164,11 @@ message_status receive_taken(const communicator_state& c, const message_status& 
 }  // namespace
 
 message_status message::receive(std::span<std::byte> into) {
-  return receive_taken(*state_, status_, taken_, into);
+  return receive_taken(state_.get(), status_, taken_, into);
 }
 message_status message::receive(const segments& into) {
-  return into.contiguous() ? receive(into.flat()) : receive_taken(*state_, status_, taken_, into);
+  return into.contiguous() ? receive(into.flat())
+                           : receive_taken(state_.get(), status_, taken_, into);
 }
 
 void message::refuse_elements(std::size_t element_bytes) const {

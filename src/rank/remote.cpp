@@ -16,30 +16,43 @@ void fail(worker& here, operation& op) noexcept {
   complete(here, op);
 }
 
+// --- Arrivals ------------------------------------------------------------------------------------
+
+inline void remote_messaging::on_eager(worker& here, rank_state& to, const comm::event& happened) {
+  const envelope from = envelope_of(happened);
+  const byte_view data(happened.data, happened.size);
+  const origin source = origin_of(here, to, from, happened);
+  if (source == origin::right) [[likely]]
+    deliver(here, to, packed_envelope(from), data);
+  else if (source == origin::unknown)
+    deliver_early(here, to, from, data, {}, early_sender_of(happened));
+  if (to.congested.load(std::memory_order_relaxed)) [[unlikely]]
+    tell_congested(to, happened);
+}
+
 // --- Sending -------------------------------------------------------------------------------------
 
-remote_messaging::remote_messaging(messaging& shared, face_handlers& handlers)
+remote_messaging::remote_messaging(messaging& shared, remote::handlers handlers)
     : shared_(shared),
       job_(shared.in_job),
       between_(*handlers.between()),
-      sends_(between_.ports().size()),
-      known_sources_(between_.ports().size()),
+      sends_(between_.devices().size()),
+      known_sources_(between_.devices().size()),
       congested_(std::make_unique<std::atomic<bool>[]>(job_.places.size())),
       told_congested_(job_.places.size()) {
   eager_bytes_max_ = job_.how.eager_max_bytes * remote_eager_factor;
+  const remote::port any(between_.at(0));
   for (int p = 0; p < between_.process_count(); ++p)
-    eager_bytes_max_ = std::min(eager_bytes_max_, between_.core().device(0).eager_bytes_max(p));
+    eager_bytes_max_ = std::min(eager_bytes_max_, any.eager_bytes_max(p));
   // All processes add them in this order, so that the numbers are the same.
-  const auto handler = [&](comm::completion::function called) {
-    return handlers.add(called, this);
-  };
-  eager_ = handler(&call_handler<remote_messaging, &remote_messaging::on_eager>);
-  rts_ = handler(&call_handler<remote_messaging, &remote_messaging::on_rts>);
-  finished_ = handler(&call_handler<remote_messaging, &remote_messaging::on_finished>);
-  congestion_ = handler(&call_handler<remote_messaging, &remote_messaging::on_congestion>);
-  withdraw_ = handler(&call_handler<remote_messaging, &remote_messaging::on_withdraw>);
-  finished_asked_ = handler(&call_handler<remote_messaging, &remote_messaging::on_finished_asked>);
-  finished_told_ = handler(&call_handler<remote_messaging, &remote_messaging::on_finished_told>);
+  eager_ = handlers.add<&remote_messaging::on_eager>(*this);
+  rts_ = handlers.add<&remote_messaging::on_rts, remote::of_bytes(sizeof(rts_on_wire))>(*this);
+  finished_ = handlers.add<&remote_messaging::on_finished>(*this);
+  congestion_ = handlers.add<&remote_messaging::on_congestion,
+                             remote::message_form{.sender = remote::sender_in::head_0}>(*this);
+  withdraw_ = handlers.add<&remote_messaging::on_withdraw>(*this);
+  finished_asked_ = handlers.add<&remote_messaging::on_finished_asked>(*this);
+  finished_told_ = handlers.add<&remote_messaging::on_finished_told>(*this);
 }
 
 comm::am remote_messaging::message(const peer& to, const envelope& from, comm::handler_id handler,
@@ -62,21 +75,19 @@ bool remote_messaging::goes_eager(const peer& to, std::size_t bytes,
 }
 
 bool remote_messaging::reads_in_place(int rank) const noexcept {
-  return between_.core().device(0).transport_to(address_of(rank).process) == "shm";
+  return remote::port(between_.at(0)).transport_to(address_of(rank).process) == "shm";
 }
 
 bool remote_messaging::send_now(rank_state& me, const peer& to, const envelope& from,
                                 std::span<const std::byte> data, send_mode mode) {
   if (!goes_eager(to, data.size(), mode)) return false;
   worker& here = *me.home;
-  port& p = network::of(here);
   const comm::am wanted = message(to, from, eager_, data);
-  p.count_sent(wanted.to.process);
-  const auto post = [&] { return comm::post(p.device(), wanted); };
   const auto describe = [&]() -> wait_description {
     return {"send (no room)", from.context, to.number, from.tag, data.size()};
   };
-  if (post_in_wait(here, post, describe) == status::failed) throw_dead(me, to);
+  if (remote::port::of(here).send_in_wait(here, wanted, describe) == status::failed)
+    throw_dead(me, to);
   return true;
 }
 
@@ -99,30 +110,24 @@ bool send_remote(rank_state& me, const peer& to, packed_envelope from, const seg
 
 void remote_messaging::post_small(worker& here, comm::address to, comm::handler_id handler,
                                   std::uint64_t first, std::uint32_t user) noexcept {
-  port& p = network::of(here);
-  p.count_sent(to.process);
   comm::am made;
   made.to = to;
   made.handler = handler;
   made.head = {first, 0};
   made.user = user;
-  made.allow.retry = false;
-  (void)comm::post(p.device(), made);  // A dead process needs no answer.
+  remote::port::of(here).send(made);
 }
 
 void remote_messaging::post_to(worker& here, int rank, std::uint32_t context,
                                comm::handler_id handler, std::span<const std::byte> data,
                                std::uint64_t word) noexcept {
-  port& p = network::of(here);
   comm::am made;
   made.to = address_of(rank);
   made.handler = handler;
   made.data = data;
   made.tag = context;
   made.head = {static_cast<std::uint64_t>(rank), word};
-  p.count_sent(made.to.process);
-  made.allow.retry = false;
-  (void)comm::post(p.device(), made);  // A dead process need not know.
+  remote::port::of(here).send(made);
 }
 
 // --- Arrivals ------------------------------------------------------------------------------------
@@ -132,26 +137,11 @@ origin remote_messaging::find_origin(known_sources& known, worker& here, const r
   const auto c = find_communicator(to, base_context(from.context));
   if (c == nullptr) return origin::unknown;
   if (c->process_of(from.source) != happened.process) {
-    refuse(here, happened, foreign_source);
+    remote::refuse(here, happened, foreign_source);
     return origin::forged;
   }
   known.know(*c);
   return origin::right;
-}
-
-void remote_messaging::on_eager(worker& here, const comm::event& happened) {
-  rank_state* const to = addressee(here, happened);
-  if (to == nullptr) [[unlikely]]
-    return;
-  const envelope from = envelope_of(happened);
-  const byte_view data(happened.data, happened.size);
-  const origin source = origin_of(here, *to, from, happened);
-  if (source == origin::right) [[likely]]
-    deliver(here, *to, packed_envelope(from), data);
-  else if (source == origin::unknown)
-    deliver_early(here, *to, from, data, {}, early_sender_of(happened));
-  if (to->congested.load(std::memory_order_relaxed)) [[unlikely]]
-    tell_congested(*to, happened);
 }
 
 // --- Congestion ----------------------------------------------------------------------------------
@@ -173,9 +163,7 @@ void remote_messaging::tell_relaxed(rank_state& r) {
     post_small(*r.home, one, congestion_, static_cast<std::uint64_t>(r.number), 0);
 }
 
-void remote_messaging::on_congestion(worker& here, const comm::event& happened) {
-  if (!is_of(happened.head[0], happened)) [[unlikely]]
-    return refuse(here, happened, "it tells of the congestion of another one's rank");
+void remote_messaging::on_congestion(worker&, const comm::event& happened) {
   congested_[happened.head[0]].store(happened.user != 0, std::memory_order_relaxed);
 }
 

@@ -13,7 +13,9 @@
 
 #include "rank/source_validation.hpp"
 #include "rank/state.hpp"
-#include "runtime/network.hpp"
+#include "remote/handlers.hpp"
+#include "remote/port.hpp"
+#include "remote/reply_table.hpp"
 
 namespace weft::detail {
 
@@ -31,31 +33,11 @@ struct remote_rendezvous {
   rts_on_wire what;
 };
 
-// The sends of one worker whose data stay in place until their receivers have read them. A send's name is an index
-// and a generation in this table: a name that a peer sends is looked up, never followed as a pointer.
-class remote_sends {
- public:
-  // `copy`: the data in a row, for an operation with a layout. Returns the name.
-  [[nodiscard]] std::uint64_t add(operation& op, int process, comm::registered_memory memory,
-                                  std::unique_ptr<std::byte[]> copy);
-  // Takes out the send to `process` of this name; null when there is none.
-  [[nodiscard]] operation* take(std::uint64_t name, int process) noexcept;
-  // 0 when the operation is not in the table.
-  [[nodiscard]] std::uint64_t name_of(const operation& op) const noexcept;
-  void forget(const operation& op) noexcept;
-  // Takes out any send to that process; null when there is none.
-  [[nodiscard]] operation* take_any(int process) noexcept;
-
- private:
-  struct entry {
-    operation* op = nullptr;  // Null: free.
-    int process = -1;
-    std::uint32_t generation = 0;
-    comm::registered_memory memory;
-    std::unique_ptr<std::byte[]> copy;
-  };
-  std::vector<entry> entries_;
-  std::vector<std::uint32_t> free_;
+// A send whose data stay in place until the receiver has read them.
+struct offered_send {
+  operation* op;
+  comm::registered_memory memory;
+  std::unique_ptr<std::byte[]> copy;  // The data in a row, for an operation with a layout.
 };
 
 // Marks an operation as failed; with a worker, completes it too.
@@ -65,7 +47,7 @@ void fail(worker& here, operation& op) noexcept;
 // The ways of this process's ranks to ranks of other processes.
 class remote_messaging {
  public:
-  remote_messaging(messaging& shared, face_handlers& handlers);
+  remote_messaging(messaging& shared, remote::handlers handlers);
 
   // Sends a short message; false: a rendezvous request has to be sent. Called by send_remote() alone.
   [[gnu::always_inline]] inline bool send_now(rank_state& me, const peer& to, const envelope& from,
@@ -92,6 +74,8 @@ class remote_messaging {
   [[nodiscard]] bool is_dead(const rank_state& r, std::uint32_t context, int rank) const;
   // As is_lost() of messages.hpp.
   [[nodiscard]] bool is_lost(const rank_state& r, const envelope& wanted) const;
+  // Whether the job goes on without dead processes.
+  [[nodiscard]] bool survives() const noexcept;
   // In a job that goes on after failures: ends the operations and probes of this worker's ranks that wait for dead
   // processes. True when there were any.
   bool end_operations_with_dead(worker& here);
@@ -99,13 +83,6 @@ class remote_messaging {
   [[nodiscard]] network& between() const noexcept { return between_; }
   [[nodiscard]] messaging& shared() const noexcept { return shared_; }
 
-  // For handlers of other messages between ranks. addressee(): the rank of this worker that the message is for; null
-  // when there is none, or when it has not exactly `bytes` bytes; then it has been refused. is_of(): whether a rank's
-  // number is one of the sending process.
-  [[nodiscard]] rank_state* addressee(worker& here, const comm::event& happened) noexcept;
-  [[nodiscard]] rank_state* addressee(worker& here, const comm::event& happened,
-                                      std::size_t bytes) noexcept;
-  [[nodiscard]] bool is_of(std::uint64_t rank, const comm::event& happened) const noexcept;
   // Where the rank of this number in the world is at home.
   [[nodiscard]] comm::address address_of(int rank) const noexcept {
     const rank_place& there = job_.places[static_cast<std::size_t>(rank)];
@@ -126,12 +103,14 @@ class remote_messaging {
   struct reading;
   struct failed_read;
 
-  void on_eager(worker& here, const comm::event& happened);
-  void on_rts(worker& here, const comm::event& happened);
+  // Inlined into what checks the message.
+  [[gnu::always_inline]] inline void on_eager(worker& here, rank_state& to,
+                                              const comm::event& happened);
+  void on_rts(worker& here, rank_state& to, const comm::event& happened);
   void on_finished(worker& here, const comm::event& happened);
-  void on_withdraw(worker& here, const comm::event& happened);
+  void on_withdraw(worker& here, rank_state& to, const comm::event& happened);
   void on_finished_asked(worker& here, const comm::event& happened);
-  void on_finished_told(worker& here, const comm::event& happened);
+  void on_finished_told(worker& here, rank_state& asked, const comm::event& happened);
   void on_congestion(worker& here, const comm::event& happened);
   static bool try_read(worker& here, void* record);
   static bool try_fail(worker& here, void* record);
@@ -146,13 +125,17 @@ class remote_messaging {
                                                          const comm::event& happened);
   [[nodiscard]] comm::am message(const peer& to, const envelope& from, comm::handler_id handler,
                                  comm::const_buffers data) const noexcept;
+  [[nodiscard]] remote::reply_table<offered_send>& sends_of(const worker& here) noexcept {
+    return sends_[static_cast<std::size_t>(here.index())];
+  }
+  // The name of the send, by which the receiver's process knows it; 0: its data do not wait.
+  [[nodiscard]] std::uint64_t name_of(const worker& here, const operation& op) noexcept {
+    return sends_of(here).find_if([&](const offered_send& s) { return s.op == &op; });
+  }
   void post_small(worker& here, comm::address to, comm::handler_id handler, std::uint64_t first,
                   std::uint32_t user = 0) noexcept;
   void end_read(worker& here, const reading& r, bool failed);
   void tell_congested(rank_state& r, const comm::event& happened);
-  // Whether the job goes on without dead processes.
-  [[nodiscard]] bool survives() const noexcept;
-
   job& job_;
   network& between_;
   std::size_t eager_bytes_max_ = 0;
@@ -163,9 +146,9 @@ class remote_messaging {
   comm::handler_id withdraw_;
   comm::handler_id finished_asked_;
   comm::handler_id finished_told_;
-  std::vector<remote_sends> sends_;                 // By worker.
-  std::vector<known_sources> known_sources_;        // By worker.
-  std::unique_ptr<std::atomic<bool>[]> congested_;  // By rank, for ranks of other processes.
+  std::vector<remote::reply_table<offered_send>> sends_;  // By worker.
+  std::vector<known_sources> known_sources_;              // By worker.
+  std::unique_ptr<std::atomic<bool>[]> congested_;        // By rank, for ranks of other processes.
   // By rank, for ranks of this process: the senders that know that it is congested.
   std::vector<std::vector<comm::address>> told_congested_;
 };

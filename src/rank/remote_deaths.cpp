@@ -1,4 +1,5 @@
 // Ranks that wait for a process that has died: their calls fail, or the job ends.
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,7 @@ void remote_messaging::throw_dead(const rank_state& me, const peer& to) const {
 bool remote_messaging::is_dead(const rank_state& r, std::uint32_t context, int rank) const {
   if (rank < 0 || !between_.any_has_died()) return false;
   const int number = world_number(r, base_context(context), rank);
-  return number >= 0 && !network::of(*r.home).device().is_alive(address_of(number).process);
+  return number >= 0 && !remote::port::of(*r.home).is_alive(address_of(number).process);
 }
 
 bool remote_messaging::is_lost(const rank_state& r, const envelope& wanted) const {
@@ -41,15 +42,13 @@ bool is_lost(const rank_state& me, const envelope& wanted) {
 
 bool remote_messaging::end_operations_with_dead(worker& here) {
   if (!survives()) return false;
-  bool any = false;
-  const comm::device& device = network::of(here).device();
-  for (int process = 0; process < between_.process_count(); ++process) {
-    if (device.is_alive(process)) continue;
-    while (operation* op = sends_[static_cast<std::size_t>(here.index())].take_any(process)) {
-      fail(here, *op);
-      any = true;
-    }
-  }
+  const remote::port mine = remote::port::of(here);
+  bool any = sends_of(here).end_lost([&](int process) { return !mine.is_alive(process); },
+                                     [&](std::optional<offered_send> sent) {
+                                       operation& op = *sent->op;
+                                       sent.reset();  // As in on_finished().
+                                       fail(here, op);
+                                     });
   for (const auto& of : job_.ranks) {
     if (of->home != &here) continue;
     auto* const r = static_cast<rank_state*>(of.get());

@@ -25,57 +25,10 @@ constexpr std::uint32_t send_received = 0, send_failed = 1, send_withdrawn = 2;
 
 }  // namespace
 
-// --- Names of sends ------------------------------------------------------------------------------
-
-std::uint64_t remote_sends::add(operation& op, int process, comm::registered_memory memory,
-                                std::unique_ptr<std::byte[]> copy) {
-  if (free_.empty()) {
-    free_.push_back(static_cast<std::uint32_t>(entries_.size()));
-    entries_.emplace_back();
-  }
-  const std::uint32_t index = free_.back();
-  free_.pop_back();
-  entry& e = entries_[index];
-  e.op = &op;
-  e.process = process;
-  e.memory = std::move(memory);
-  e.copy = std::move(copy);
-  return two(++e.generation, index);
-}
-
-operation* remote_sends::take(std::uint64_t name, int process) noexcept {
-  const std::uint32_t index = low_of(name);
-  if (index >= entries_.size()) return nullptr;
-  entry& e = entries_[index];
-  if (e.op == nullptr || e.generation != high_of(name) || e.process != process) return nullptr;
-  e.memory = {};
-  e.copy.reset();
-  free_.push_back(index);  // Never more than there were: no allocation.
-  return std::exchange(e.op, nullptr);
-}
-
-std::uint64_t remote_sends::name_of(const operation& op) const noexcept {
-  for (std::size_t i = 0; i < entries_.size(); ++i)
-    if (entries_[i].op == &op) return two(entries_[i].generation, static_cast<std::uint32_t>(i));
-  return 0;
-}
-
-void remote_sends::forget(const operation& op) noexcept {
-  if (const std::uint64_t name = name_of(op); name != 0)
-    (void)take(name, entries_[low_of(name)].process);
-}
-
-operation* remote_sends::take_any(int process) noexcept {
-  for (std::size_t i = 0; i < entries_.size(); ++i)
-    if (entries_[i].op != nullptr && entries_[i].process == process)
-      return take(two(entries_[i].generation, static_cast<std::uint32_t>(i)), process);
-  return nullptr;
-}
-
 // --- Rendezvous requests --------------------------------------------------------------------------------------
 
 void remote_messaging::send_rts(worker& here, const peer& to, const envelope& from, operation& op) {
-  port& p = network::of(here);
+  const remote::port p = remote::port::of(here);
   const int process = address_of(to.number).process;
   std::unique_ptr<std::byte[]> copy;
   if (op.layout != nullptr && op.bytes != 0) {
@@ -84,42 +37,37 @@ void remote_messaging::send_rts(worker& here, const peer& to, const envelope& fr
   }
   comm::registered_memory memory;
   if (op.bytes != 0)
-    memory = comm::registered_memory(p.device(), {copy != nullptr ? copy.get() : op.data, op.bytes},
-                                     peer_access::read, process);
+    memory = p.open_memory({copy != nullptr ? copy.get() : op.data, op.bytes}, peer_access::read,
+                           process);
   rts_on_wire rts;
   rts.bytes = op.bytes;
   rts.memory = memory.remote();
-  remote_sends& mine = sends_[static_cast<std::size_t>(here.index())];
-  rts.send = mine.add(op, process, std::move(memory), std::move(copy));
+  rts.send = sends_of(here).add({&op, std::move(memory), std::move(copy)}, process);
   const comm::am wanted = message(to, from, rts_, std::as_bytes(std::span(&rts, 1)));
-  p.count_sent(process);
-  const auto post = [&] { return comm::post(p.device(), wanted); };
   const auto describe = [&]() -> wait_description {
     return {call_of(op.mode), from.context, to.number, from.tag, op.bytes};
   };
-  if (post_in_wait(here, post, describe) == status::failed) {
-    (void)mine.take(rts.send, process);
+  if (p.send_in_wait(here, wanted, describe) == status::failed) {
+    (void)sends_of(here).take(rts.send, process);
     throw_dead(*op.owner, to);
   }
 }
 
 void remote_messaging::forget(worker& here, const operation& op) noexcept {
-  sends_[static_cast<std::size_t>(here.index())].forget(op);
+  if (const std::uint64_t name = name_of(here, op); name != 0) (void)sends_of(here).take(name);
 }
 
-void remote_messaging::on_rts(worker& here, const comm::event& happened) {
-  rank_state* const to = addressee(here, happened, sizeof(rts_on_wire));
-  if (to == nullptr) [[unlikely]]
-    return;
+void remote_messaging::on_rts(worker& here, rank_state& to, const comm::event& happened) {
   rts_on_wire what;
   std::memcpy(&what, happened.data, sizeof what);
   // The transport will read where the rendezvous request says: from nobody but the device that sent it.
   if (const comm::remote_memory& m = what.memory;
       what.bytes != 0 && (m.process != happened.process || m.device != happened.device ||
                           m.size != what.bytes)) [[unlikely]]
-    return refuse(here, happened, "it offers memory that is not its own, or of another length");
+    return remote::refuse(here, happened,
+                          "it offers memory that is not its own, or of another length");
   const envelope from = envelope_of(happened);
-  const origin source = origin_of(here, *to, from, happened);
+  const origin source = origin_of(here, to, from, happened);
   if (source == origin::forged) [[unlikely]]
     return;
   auto rts = std::make_unique<remote_rendezvous>();
@@ -131,36 +79,34 @@ void remote_messaging::on_rts(worker& here, const comm::event& happened) {
   made.worker = remote_worker;
   made.remote = rts.release();
   if (source == origin::right) [[likely]]
-    deliver_rts(here, *to, from, made);
+    deliver_rts(here, to, from, made);
   else
-    deliver_early(here, *to, from, {}, made, early_sender_of(happened));
+    deliver_early(here, to, from, {}, made, early_sender_of(happened));
 }
 
 void remote_messaging::on_finished(worker& here, const comm::event& happened) {
-  operation* const op =
-      sends_[static_cast<std::size_t>(here.index())].take(happened.head[0], happened.process);
-  if (op == nullptr) [[unlikely]]
+  auto sent = sends_of(here).take(happened.head[0], happened.process);
+  if (!sent) [[unlikely]]
     return;
-  if (happened.user == send_withdrawn) return complete_withdrawn(here, *op);
-  if (happened.user != send_received) fail(*op);
-  complete(here, *op);
+  operation& op = *sent->op;
+  sent.reset();  // The memory is closed to the peer before its owner may free it.
+  if (happened.user == send_withdrawn) return complete_withdrawn(here, op);
+  if (happened.user != send_received) fail(op);
+  complete(here, op);
 }
 
 // --- Sends that are taken back -------------------------------------------------------------------
 
 void remote_messaging::ask_back(worker& here, const peer& to, const operation& op) noexcept {
-  const std::uint64_t name = sends_[static_cast<std::size_t>(here.index())].name_of(op);
+  const std::uint64_t name = name_of(here, op);
   if (name != 0) post_to(here, to.number, op.match.context, withdraw_, {}, name);
 }
 
 // The question comes after the rendezvous request: messages between two devices keep their order.
-void remote_messaging::on_withdraw(worker& here, const comm::event& happened) {
-  rank_state* const to = addressee(here, happened);
-  if (to == nullptr) [[unlikely]]
-    return;
+void remote_messaging::on_withdraw(worker& here, rank_state& to, const comm::event& happened) {
   const comm::address sender{happened.process, happened.device};
   const std::uint64_t name = happened.head[1];
-  const bool unmatched = drop_rts(*to, [&](const rendezvous_request& o) {
+  const bool unmatched = drop_rts(to, [&](const rendezvous_request& o) {
     return o.remote != nullptr && o.remote->what.send == name &&
            o.remote->from.process == sender.process && o.remote->from.device == sender.device;
   });
@@ -178,9 +124,8 @@ void remote_messaging::on_finished_asked(worker& here, const comm::event& happen
   post_small(here, {happened.process, happened.device}, finished_told_, happened.head[0]);
 }
 
-void remote_messaging::on_finished_told(worker& here, const comm::event& happened) {
-  if (rank_state* const asked = addressee(here, happened); asked != nullptr) [[likely]]
-    ++asked->finishes_told;
+void remote_messaging::on_finished_told(worker&, rank_state& asked, const comm::event&) {
+  ++asked.finishes_told;
 }
 
 // --- Reading -------------------------------------------------------------------------------------
@@ -204,8 +149,8 @@ void remote_messaging::receive(worker& here, operation& op, const envelope& from
   auto r = std::make_unique<reading>(reading{this, &op, from, rts, nullptr});
   if (bytes == 0) return end_read(here, *r, false);
   if (op.layout != nullptr) r->copy = std::make_unique_for_overwrite<std::byte[]>(bytes);
-  port& p = network::of(here);
-  p.begin_writing();
+  const remote::port p = remote::port::of(here);
+  p.begin_read();
   // Freed when it is complete.
   if (reading* const record = r.release(); !try_read(here, record))
     p.keep_trying(&try_read, record);
@@ -220,8 +165,7 @@ bool remote_messaging::try_read(worker& here, void* record) {
     comm::get wanted;
     wanted.from = r->rts->what.memory;
     wanted.data = std::span(r->copy != nullptr ? r->copy.get() : r->op->data, bytes);
-    wanted.local = comm::completion(&on_read, record);
-    switch (comm::post(network::of(here).device(), wanted)) {
+    switch (remote::port::of(here).try_read<&on_read>(wanted, record)) {
       case status::posted:
         return true;
       case status::retry:
@@ -233,6 +177,7 @@ bool remote_messaging::try_read(worker& here, void* record) {
         break;
     }
   }
+  remote::port::of(here).end_read();
   on_read(record, happened);
   return true;
 }
@@ -240,7 +185,6 @@ bool remote_messaging::try_read(worker& here, void* record) {
 void remote_messaging::on_read(void* record, const comm::event& happened) noexcept {
   const std::unique_ptr<reading> r(static_cast<reading*>(record));
   worker* const current = worker::current();
-  if (current != nullptr) network::of(*current).end_writing();
   if (current == nullptr || current->owner().stopping()) {
     delete r->rts;
     return;
@@ -256,14 +200,14 @@ void remote_messaging::end_read(worker& here, const reading& r, bool failed) {
   finish(here, r.rts, failed);
   if (!failed) return complete_receive(here, *r.op, packed_envelope(r.from), bytes);
   if (survives()) return fail(here, *r.op);
-  network::of(here).keep_trying(&try_fail,
-                                new failed_read{r.op, process, now_ns() + death_known_ns});
+  remote::port::of(here).keep_trying(&try_fail,
+                                     new failed_read{r.op, process, now_ns() + death_known_ns});
 }
 
 // The sender has died, which ends the job and the rank, or it has left the send by an exception.
 bool remote_messaging::try_fail(worker& here, void* record) {
   auto* const r = static_cast<failed_read*>(record);
-  const bool ends = here.owner().stopping() || !network::of(here).device().is_alive(r->process);
+  const bool ends = here.owner().stopping() || !remote::port::of(here).is_alive(r->process);
   if (!ends && now_ns() < r->until_ns) return false;
   if (!ends) fail(here, *r->op);
   delete r;

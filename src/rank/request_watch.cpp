@@ -35,14 +35,9 @@ struct interval {
   std::uintptr_t end;
 };
 
-// Where the bytes of an operation are, in order of address; nothing for layouts of too many pieces.
-std::vector<interval> pieces_of(const operation& op) {
-  if (op.layout == nullptr) {
-    const auto begin = reinterpret_cast<std::uintptr_t>(op.data);
-    return {{begin, begin + op.bytes}};
-  }
+// Where the bytes of a layout are, in order of address; nothing for layouts of too many pieces.
+std::vector<interval> pieces_of(const segments& all) {
   std::vector<interval> pieces;
-  const segments& all = *op.layout;
   for (std::size_t pass = 0; pass < all.all().count; ++pass)
     for (const block_run& r : all.runs())
       for (std::size_t row = 0; row < r.middle.count; ++row)
@@ -57,6 +52,24 @@ std::vector<interval> pieces_of(const operation& op) {
         }
   std::ranges::sort(pieces, {}, &interval::begin);
   return pieces;
+}
+
+std::vector<interval> pieces_of(const operation& op) {
+  if (op.layout != nullptr) return pieces_of(*op.layout);
+  const auto begin = reinterpret_cast<std::uintptr_t>(op.data);
+  return {{begin, begin + op.bytes}};
+}
+
+// Whether some byte belongs to two pieces.
+bool overlaps_itself(const segments& all) {
+  if (all.contiguous()) return false;
+  const std::vector<interval> pieces = pieces_of(all);
+  std::uintptr_t end = 0;
+  for (const interval& piece : pieces) {
+    if (piece.begin < end && piece.begin < piece.end) return true;
+    end = std::max(end, piece.end);
+  }
+  return false;
 }
 
 bool overlap(const operation& a, const operation& b) {
@@ -102,26 +115,59 @@ const request_watch::entry* request_watch::memories::find_overlap(const operatio
   return nullptr;
 }
 
-void request_watch::started(job_checks& to, const operation& op) {
+void request_watch::started(diagnosis::job_checks& to, const operation& op) {
   active& mine = active_.emplace_back();
   mine.op = &op;
-  mine.calls = calls_here();
+  mine.calls = diagnosis::calls_here();
   by_operation_[&op] = std::prev(active_.end());
   const extent where = extent_of(op);
   if (where.end == 0) return;
   const bool receives = op.what == operation::kind::recv;
-  const entry* other = received_.find_overlap(op, where);
-  // Sends only read.
-  if (other == nullptr && receives) other = sent_.find_overlap(op, where);
-  if (other != nullptr)
+  if (receives && op.layout != nullptr && overlaps_itself(*op.layout))
     to.add(
-        {finding::kind::error,
-         formatted("rank {} starts {} in {}, whose memory overlaps that of {}, which is still "
-                   "active, started in {}: wait for that one first, or use other memory",
-                   op.owner->number, described(op), place_mark, described(*other->op), place_mark),
-         {mine.calls, other->calls}});
+        {diagnosis::finding::kind::error,
+         formatted("rank {} starts {} in {}, whose layout has the same memory more than once: what "
+                   "is received needs memory of its own for each element",
+                   op.owner->number, described(op), diagnosis::place_mark),
+         {mine.calls}});
+  if (const entry* const other = find_overlap(op, where); other != nullptr)
+    to.add({diagnosis::finding::kind::error,
+            formatted("rank {} starts {} in {}, whose memory overlaps that of {}, which is still "
+                      "active, started in {}: wait for that one first, or use other memory",
+                      op.owner->number, described(op), diagnosis::place_mark, described(*other->op),
+                      diagnosis::place_mark),
+            {mine.calls, other->calls}});
   mine.in = receives ? &received_ : &sent_;
   mine.at = mine.in->add(where, mine);
+}
+
+// Sends only read.
+const request_watch::entry* request_watch::find_overlap(const operation& op, extent where) const {
+  const entry* const other = received_.find_overlap(op, where);
+  return other != nullptr || op.what == operation::kind::send ? other
+                                                              : sent_.find_overlap(op, where);
+}
+
+void request_watch::used(diagnosis::job_checks& to, int rank, const char* call,
+                         const segments& memory, bool writes) const {
+  if (memory.size() == 0) return;
+  operation use;
+  use.what = writes ? operation::kind::recv : operation::kind::send;
+  set_memory(use, memory);
+  if (writes && overlaps_itself(memory))
+    to.add({diagnosis::finding::kind::error,
+            formatted("rank {} receives {} bytes in {}, called in {}, with a layout that has the "
+                      "same memory more than once: what is received needs memory of its own for "
+                      "each element",
+                      rank, memory.size(), call, diagnosis::place_mark),
+            {diagnosis::calls_here()}});
+  if (const entry* const other = find_overlap(use, extent_of(use)); other != nullptr)
+    to.add({diagnosis::finding::kind::error,
+            formatted("rank {} {} memory in {}, called in {}, that overlaps that of {}, which is "
+                      "still active, started in {}: wait for that one first, or use other memory",
+                      rank, writes ? "writes" : "reads", call, diagnosis::place_mark,
+                      described(*other->op), diagnosis::place_mark),
+            {diagnosis::calls_here(), other->calls}});
 }
 
 const request_watch::entry* request_watch::find(const operation& op) const noexcept {
@@ -143,12 +189,12 @@ void request_watch::ended(const operation& op) noexcept {
   by_operation_.erase(found);
 }
 
-void request_watch::look_at_rest(job_checks& to) const {
+void request_watch::look_at_rest(diagnosis::job_checks& to) const {
   for (const entry& e : active_)
-    to.add({finding::kind::error,
+    to.add({diagnosis::finding::kind::error,
             formatted("rank {} ended, but {}, started in {}, is still active: wait() for it or "
                       "cancel() it before the rank ends",
-                      e.op->owner->number, described(*e.op), place_mark),
+                      e.op->owner->number, described(*e.op), diagnosis::place_mark),
             {e.calls}});
 }
 
@@ -167,15 +213,15 @@ std::string described(const unexpected_message& m, const rank_state& r) {
 
 }  // namespace
 
-void look_at_dropped(job_checks& to, const rank_state& r, const unexpected_message& m) {
+void look_at_dropped(diagnosis::job_checks& to, const rank_state& r, const unexpected_message& m) {
   if (r.home->owner().stopping()) return;
-  to.add({finding::kind::warning,
+  to.add({diagnosis::finding::kind::warning,
           formatted("rank {} took a message of {} by mprobe and gave it up in {}: recv() it",
-                    r.number, described(m, r), place_mark),
-          {calls_here()}});
+                    r.number, described(m, r), diagnosis::place_mark),
+          {diagnosis::calls_here()}});
 }
 
-void look_at_unreceived(job_checks& to, job& j) {
+void look_at_unreceived(diagnosis::job_checks& to, job& j) {
   for (const auto& of : j.ranks) {
     const auto* const r = static_cast<const rank_state*>(of.get());
     std::size_t count = 0;
@@ -183,7 +229,7 @@ void look_at_unreceived(job_checks& to, job& j) {
       ++count;
     if (count == 0) continue;
     to.add(
-        {finding::kind::warning,
+        {diagnosis::finding::kind::warning,
          formatted("rank {} ended without receiving {} message{}; the first: {}: receive what is "
                    "sent, or do not send it",
                    r->number, count, count == 1 ? "" : "s", described(*r->lists.oldest(), *r)),

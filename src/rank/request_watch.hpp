@@ -16,16 +16,20 @@ namespace weft::detail {
 class request_watch {
  public:
   // Called before the operation can be matched. Adds a finding when its memory overlaps another's.
-  void started(job_checks& to, const operation& op);
+  void started(diagnosis::job_checks& to, const operation& op);
   // Notes which call of the program started an active operation. `call` lives as long as the job.
   void name(const operation& op, const char* call) noexcept;
   void ended(const operation& op) noexcept;
+  // Called for memory that a call uses without a request. Adds findings when it overlaps that of an active request, or,
+  // where the call writes, itself. Part of it may be an active request's while the call only reads and that one sends.
+  void used(diagnosis::job_checks& to, int rank, const char* call, const segments& memory,
+            bool writes) const;
   // Adds what is still active when the rank has ended.
-  void look_at_rest(job_checks& to) const;
+  void look_at_rest(diagnosis::job_checks& to) const;
 
   struct entry {
     const operation* op;
-    call_list calls;
+    diagnosis::call_list calls;
     const char* call = "";  // Empty: nobody has said.
   };
   // Null: the operation is not active.
@@ -55,6 +59,8 @@ class request_watch {
     by_begin pieces_;
     std::uintptr_t longest_ = 0;
   };
+  // An active operation whose memory `op` may not use; null: there is none.
+  [[nodiscard]] const entry* find_overlap(const operation& op, extent where) const;
   struct active : entry {
     memories* in = nullptr;  // Null: it has no memory.
     memories::by_begin::iterator at;
@@ -66,8 +72,8 @@ class request_watch {
 };
 
 // Adds a finding for a message that a matched probe took and nobody received.
-void look_at_dropped(job_checks& to, const rank_state& r, const unexpected_message& m);
+void look_at_dropped(diagnosis::job_checks& to, const rank_state& r, const unexpected_message& m);
 // Adds the messages that ranks did not receive. Called at the end of the job, when all have been delivered.
-void look_at_unreceived(job_checks& to, job& j);
+void look_at_unreceived(diagnosis::job_checks& to, job& j);
 
 }  // namespace weft::detail

@@ -197,7 +197,7 @@ message_status conclude(operation*& op) {
       operation* op;
       ~uncount() { op->counter = nullptr; }
     } const guard{op};
-    trace_wait(op->what == operation::kind::recv ? trace_kind::wait_recv : trace_kind::wait_send,
+    trace_wait(op->what == operation::kind::send ? trace_kind::wait_send : trace_kind::wait_recv,
                me, c, describe(*op, names), op->peer_worker);
   }
   return conclude(op);
@@ -250,9 +250,10 @@ void request::release() noexcept {
   // somebody catches the exception or not: the job cannot go on.
   if (std::uncaught_exceptions() > 0 || me.home->owner().stopping()) {
     if (!me.home->owner().stopping())
-      me.of->abandon("rank " + std::to_string(me.number) +
-                     " left a request behind that was still active, while an exception passed: "
-                     "wait() for it or cancel() it before its buffer goes away");
+      me.of->abandon(me,
+                     "rank " + std::to_string(me.number) +
+                         " left a request behind that was still active, while an exception passed: "
+                         "wait() for it or cancel() it before its buffer goes away");
     me.home->stop_and_wait();
     // Nothing is delivered any more; a collective's own fiber unwinds first.
     if (op.what == operation::kind::collective)

@@ -177,12 +177,15 @@ void yield() {
 }
 
 void detail::sleep_ns(std::int64_t duration) {
-  detail::rank_state& me = detail::calling_rank("sleep_for");
-  const shared_section inside(*me.home);
-  me.home->check_stopped();
-  if (duration <= 0) return me.home->yield();
+  worker* home = worker::current();
+  const bool is_task = home != nullptr && worker::identity() == nullptr && !worker::in_chunk();
+  if (!is_task)
+    home = detail::calling_rank("sleep_for").home;  // Says why not, in a chunk and outside.
+  const shared_section inside(*home);
+  home->check_stopped();
+  if (duration <= 0) return home->yield();
   static constexpr wait_description sleep{.call = "sleep_for", .ends_by_itself = true};
-  me.home->sleep(static_cast<std::uint64_t>(duration), sleep);
+  home->sleep(static_cast<std::uint64_t>(duration), sleep);
 }
 
 }  // namespace weft

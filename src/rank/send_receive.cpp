@@ -7,7 +7,9 @@
 
 #include "base/format.hpp"
 #include "job/accounted_call.hpp"
+#include "profile/counted_wait.hpp"
 #include "rank/messages.hpp"
+#include "trace/event_file.hpp"
 
 namespace weft {
 namespace detail {
@@ -18,24 +20,22 @@ void traced_wait(trace_kind kind, rank_state& me, completion_counter& c,
   if (origin_of_this_thread().identity != nullptr) return me.home->wait(c, what, victim);
   // What goes on beside the rank's own code is no wait of the rank.
   if (goes_on_beside(*me.home)) {
-    const trace_span slice(kind, me.number, what.peer, what.call);
+    struct slice {
+      const int rank;
+      const trace_kind kind;
+      ~slice() { record_trace_event(trace_phase::end, kind, rank, 0, event_file::goes_on_beside); }
+    } const traced{me.number, kind};
+    record_trace_event(trace_phase::begin, kind, me.number, what.peer, event_file::goes_on_beside,
+                       what.call);
     return me.home->wait(c, what, victim);
   }
-  struct counted_wait {
-    const int rank;
-    const trace_kind kind;
-    counted_wait(int number, trace_kind of, const wait_description& how,
-                 const completion_counter& counter)
-        : rank(number), kind(of) {
-      accounts::begin_wait(rank, kind, how.peer, how.call, &counter);
-    }
-    ~counted_wait() { accounts::end_wait(rank, kind); }
-  } const counted(me.number, kind, what, c);
+  const profile::counted_wait counted([&me] { return me.number; }, what.call,
+                                      profile::awaited_messages{kind, what.peer, &c});
   me.home->wait(c, what, victim);
 }
 
 void trace_send(const rank_state& me, const peer& to, const envelope& from, std::size_t bytes) {
-  accounts::sent(me.number, to.number, name_of_message(from, to.number), bytes);
+  profile::sent(me.number, to.number, name_of_message(from, to.number), bytes);
 }
 
 void throw_not_own(const communicator_state& c, int rank, const rank_state& me, const char* call) {
@@ -71,7 +71,7 @@ template <class Room>
 }
 
 template <class Data>
-[[gnu::noinline]] void send_buffered(const std::shared_ptr<communicator_state>& c, rank_state& me,
+[[gnu::noinline]] void send_buffered(const shared_handle<communicator_state>& c, rank_state& me,
                                      int to, envelope from, const Data& data) {
   check_is_own(*c, from.source, me, "bsend");
   const peer& there = c->to(to);
@@ -105,7 +105,7 @@ template <class Data>
 }
 
 template <class Data>
-[[gnu::always_inline]] inline void send(const std::shared_ptr<communicator_state>& state, int rank,
+[[gnu::always_inline]] inline void send(const shared_handle<communicator_state>& state, int rank,
                                         const Data& data, int to, int tag, send_mode mode) {
   rank_state& me = calling_rank("send");
   me.home->begin_call();
@@ -209,7 +209,7 @@ template <class Room>
 }
 
 template <class Data>
-request make_persistent(const std::shared_ptr<communicator_state>& c, rank_state& me,
+request make_persistent(const shared_handle<communicator_state>& c, rank_state& me,
                         operation::kind what, int peer, const Data& data, const envelope& match) {
   auto* op = new kept_operation{};
   op->kept = true;
@@ -225,8 +225,8 @@ request make_persistent(const std::shared_ptr<communicator_state>& c, rank_state
 }
 
 template <class Data>
-request make_persistent_send(const std::shared_ptr<communicator_state>& c, int rank,
-                             const Data& data, int to, int tag) {
+request make_persistent_send(const shared_handle<communicator_state>& c, int rank, const Data& data,
+                             int to, int tag) {
   rank_state& me = calling_rank("send_init");
   check_is_own(*c, rank, me, "send_init");
   if (to != proc_null) check_destination(*c, to, tag, "send_init");
@@ -234,8 +234,8 @@ request make_persistent_send(const std::shared_ptr<communicator_state>& c, int r
 }
 
 template <class Room>
-request make_persistent_recv(const std::shared_ptr<communicator_state>& c, const Room& into,
-                             int from, int tag) {
+request make_persistent_recv(const shared_handle<communicator_state>& c, const Room& into, int from,
+                             int tag) {
   rank_state& me = calling_rank("recv_init");
   if (from != proc_null) check_source(*c, from, tag, "recv_init");
   return make_persistent(c, me, operation::kind::recv, from, into, {c->context, from, tag});

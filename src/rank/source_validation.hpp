@@ -9,7 +9,6 @@
 #include <memory>
 
 #include "rank/state.hpp"
-#include "weft/comm/operations.hpp"
 
 namespace weft::detail {
 
@@ -44,9 +43,6 @@ class known_sources {
   }
   std::array<entry, 64> entries_;
 };
-
-// Refuses a message that no sound peer sends: counts it, and reports the first.
-[[gnu::cold]] void refuse(worker& here, const comm::address& sender, const char* why) noexcept;
 
 inline constexpr const char* foreign_source = "its source is no rank of the process that sends it";
 inline constexpr const char* foreign_word = "its sender has no rank in the communicator";

@@ -13,7 +13,6 @@
 
 #include "job/state.hpp"
 #include "rank/matching.hpp"
-#include "weft/comm/operations.hpp"
 
 namespace weft::detail {
 
@@ -65,7 +64,7 @@ struct rank_state : job_rank {
   linked_list<probe_wait, &probe_wait::in_list>
       probes;                  // The probes that wait, of all its threads.
   std::uint32_t rts_sent = 0;  // Rendezvous requests within the process.
-  std::shared_ptr<communicator_state> self;
+  shared_handle<communicator_state> self;
   linked_list<operation, &operation::in_list> detached;  // Buffered sends not yet received.
   std::uint32_t finishes_told = 0;                       // Answers to ask_finished().
   operation* spare_kept = nullptr;                       // As `spare`, for kept_operations.
@@ -129,7 +128,7 @@ struct communicator_list {
 // Communicators for which not all ranks of this process have come yet. The ranks come one by one, without meeting.
 struct groups_to_come {
   struct entry {
-    std::shared_ptr<communicator_state> state;
+    shared_handle<communicator_state> state;
     int left = 0;  // The number of ranks of this process that have not come yet.
   };
   std::mutex lock;
@@ -143,10 +142,10 @@ struct messaging : face_job {
   bool end_operations_with_dead(worker& here) override;
   void rank_ended(job_rank& r) override;
   [[nodiscard]] bool describe(const job_rank& of, const wait_description& what,
-                              wait_record& into) override;
-  [[nodiscard]] group_record describe_group(const void* group) override;
+                              diagnosis::wait_record& into) override;
+  [[nodiscard]] diagnosis::group_record describe_group(const void* group) override;
   [[nodiscard]] std::uint64_t done_by(const job_rank& r) const override;
-  void look_at_rest(job_checks& checks) override;
+  void look_at_rest(diagnosis::job_checks& checks) override;
   void free_rest() noexcept override;
 
   job& in_job;
@@ -156,7 +155,7 @@ struct messaging : face_job {
   std::unique_ptr<remote_subgroups, void (*)(remote_subgroups*)> subgroups{nullptr, nullptr};
   std::atomic<std::uint32_t> contexts_taken{0};
   const std::shared_ptr<communicator_list> communicators = std::make_shared<communicator_list>();
-  std::shared_ptr<communicator_state> world;
+  shared_handle<communicator_state> world;
   groups_to_come coming;
 
   // Takes `count` contexts that no communicator of the job has had, context_step() apart; returns the first. Each
@@ -201,12 +200,15 @@ extern const std::array<rank_column, 6> columns_of_ranks;
 [[nodiscard]] rank_pointer make_rank_state();
 
 // --- Communicators by their context (communicators.cpp) -------------------------------------------
+// A handle of a communicator that is listed; none when its last owner is about to end it. The caller holds
+// communicator_list::lock.
+[[nodiscard]] shared_handle<communicator_state> owned_too(communicator_state& listed) noexcept;
 // The communicator of this context that `member` is in; null when it does not exist, or no longer. The caller of
 // find_listed() holds communicator_list::lock.
-[[nodiscard]] std::shared_ptr<communicator_state> find_listed(const rank_state& member,
-                                                              std::uint32_t context);
-[[nodiscard]] std::shared_ptr<communicator_state> find_communicator(const rank_state& member,
-                                                                    std::uint32_t context);
+[[nodiscard]] shared_handle<communicator_state> find_listed(const rank_state& member,
+                                                            std::uint32_t context);
+[[nodiscard]] shared_handle<communicator_state> find_communicator(const rank_state& member,
+                                                                  std::uint32_t context);
 // The number in the world of rank `rank` of that communicator; -1: there is none.
 [[nodiscard]] int world_number(const rank_state& member, std::uint32_t context, int rank);
 // Whether a message between subgroups belongs to a communicator that is broken here.

@@ -107,7 +107,8 @@ std::string text_of_wait(const rank_state& r, const wait_description& what) {
   return message && receives(what.call) ? text + unreceived(r, what) : text;
 }
 
-bool messaging::describe(const job_rank& of, const wait_description& what, wait_record& into) {
+bool messaging::describe(const job_rank& of, const wait_description& what,
+                         diagnosis::wait_record& into) {
   const auto& r = static_cast<const rank_state&>(of);
   into.text = text_of_wait(r, what);
   into.either_or = what.needs_one && what.requests > 1;
@@ -120,9 +121,9 @@ bool messaging::describe(const job_rank& of, const wait_description& what, wait_
   return true;
 }
 
-group_record messaging::describe_group(const void* group) {
+diagnosis::group_record messaging::describe_group(const void* group) {
   const auto& c = *static_cast<const communicator_state*>(group);
-  group_record who;
+  diagnosis::group_record who;
   for (std::size_t i = 0; i < c.peers.size(); ++i) {
     who.members.push_back(c.peers[i].number);
     if (c.has_arrived(c.members[i])) who.arrived.push_back(c.peers[i].number);

@@ -10,41 +10,56 @@
 namespace weft::detail {
 namespace {
 
-// Of those that wait for room or for a value, the oldest first: each for a future of its own, which whoever serves it
-// sets. It is theirs to count.
+// Sends that wait for room, or receives that wait for a value: the oldest is first.
 struct waiting_list {
-  struct entry {
-    entry* next = nullptr;
-    future_state<void>* told = nullptr;
-  };
-  entry* first = nullptr;
-  entry** end = &first;
+  channel_wait* first = nullptr;
+  channel_wait** end = &first;
 
-  void add(entry& one) noexcept {
+  void add(channel_wait& one) noexcept {
     one.next = nullptr;
+    one.is_listed = true;
     *end = &one;
     end = &one.next;
   }
-  [[nodiscard]] entry* take() noexcept {
-    entry* const oldest = first;
+  [[nodiscard]] channel_wait* take() noexcept {
+    channel_wait* const oldest = first;
     if (oldest == nullptr) return nullptr;
     first = oldest->next;
     if (first == nullptr) end = &first;
+    oldest->is_listed = false;
     return oldest;
   }
-  // False: it has been taken.
-  [[nodiscard]] bool remove(const entry& one) noexcept {
-    entry** at = &first;
-    while (*at != nullptr && *at != &one) at = &(*at)->next;
-    if (*at == nullptr) return false;
+  void remove(channel_wait& one) noexcept {
+    channel_wait** at = &first;
+    while (*at != &one) at = &(*at)->next;
     *at = one.next;
     if (*at == nullptr) end = at;
-    return true;
+    one.is_listed = false;
   }
+};
+
+// A wait that has been served is told after the lock is given up. By then its owner may be gone, so this counts as an owner
+// of its state.
+class told_later {
+ public:
+  told_later() = default;
+  explicit told_later(const channel_wait* served) noexcept {
+    if (served == nullptr) return;
+    served->told->add_reference();
+    state_ = held(served->told.get());
+  }
+  void tell() {
+    if (state_.get() != nullptr) state_->set();
+  }
+
+ private:
+  held<future_state<void>> state_;
 };
 
 }  // namespace
 
+// Values wait only while nobody waits for one, and senders only while it is full: whoever comes serves the oldest of
+// those that wait, so nobody is told in vain or overtaken.
 struct channel_core::body {
   body(std::size_t most, const std::source_location& at)
       : capacity(std::max<std::size_t>(most, 1)), made_at(at) {}
@@ -59,105 +74,165 @@ struct channel_core::body {
   channel_item** end = &first;
   waiting_list receivers, senders;
 
-  // With the lock, which it gives up while it waits. A call that is told looks again: another may have been faster.
-  void wait(std::unique_lock<std::mutex>& hold, waiting_list& among, const char* call,
-            const char* giver) {
-    held<future_state<void>> told(make_pooled<future_state<void>>(1u, made_at));
-    told->set_giver(giver);
-    waiting_list::entry mine;
-    mine.told = told.get();
-    among.add(mine);
-    hold.unlock();
-    try {
-      told->wait(call);
-    } catch (...) {
-      hold.lock();
-      const bool nobody_tells = among.remove(mine);
-      hold.unlock();
-      if (nobody_tells) told->cancel();  // What the wait has left behind goes with that.
-      throw;
-    }
-    hold.lock();
+  void append(channel_item& item) noexcept {
+    item.next = nullptr;
+    *end = &item;
+    end = &item.next;
+    ++count;
   }
-  // With the lock. Who is told counts its state itself, so the reference is taken here.
-  [[nodiscard]] static future_state<void>* next_of(waiting_list& among) noexcept {
-    waiting_list::entry* const one = among.take();
-    if (one == nullptr) return nullptr;
-    one->told->add_reference();
-    return one->told;
-  }
-  // With the lock, which it gives up: the oldest, null when there is none.
-  [[nodiscard]] channel_item* take(std::unique_lock<std::mutex>& hold) {
+  [[nodiscard]] channel_item* take_first() noexcept {
     channel_item* const taken = first;
-    if (taken == nullptr) return nullptr;
     first = taken->next;
     if (first == nullptr) end = &first;
     --count;
-    future_state<void>* const told = next_of(senders);
-    hold.unlock();
-    tell(told);
     return taken;
   }
-  static void tell(future_state<void>* one) {
-    if (one == nullptr) return;
-    one->set();
-    one->drop_reference();
+
+  // The functions from here on hold the lock. False: it is to wait. `one.item` is taken, but by a closed channel.
+  [[nodiscard]] bool try_send(channel_wait& one, told_later& served) noexcept {
+    if (is_closed) return true;
+    if (channel_wait* const receiver = receivers.take(); receiver != nullptr) {
+      receiver->item = std::exchange(one.item, nullptr);
+      served = told_later(receiver);
+      return true;
+    }
+    if (count == capacity) return false;
+    append(*std::exchange(one.item, nullptr));
+    return true;
+  }
+  // `one.item` is the oldest; null when it is closed.
+  [[nodiscard]] bool try_receive(channel_wait& one, told_later& served) noexcept {
+    if (count == 0) return is_closed;
+    one.item = take_first();
+    if (channel_wait* const sender = senders.take(); sender != nullptr) {
+      append(*std::exchange(sender->item, nullptr));
+      served = told_later(sender);
+    }
+    return true;
+  }
+  void enlist(channel_wait& one, waiting_list& among, const char* giver) {
+    one.told = held(make_pooled<future_state<void>>(1u, made_at));
+    one.told->set_giver(giver);
+    among.add(one);
+  }
+  [[nodiscard]] bool begin_send(channel_wait& one) {
+    told_later served;
+    one.sends = true;
+    {
+      const std::lock_guard hold(lock);
+      if (!try_send(one, served)) {
+        enlist(one, senders, "a receiver of the channel");
+        return false;
+      }
+    }
+    served.tell();
+    return true;
+  }
+  [[nodiscard]] bool begin_receive(channel_wait& one) {
+    told_later served;
+    {
+      const std::lock_guard hold(lock);
+      if (!try_receive(one, served)) {
+        enlist(one, receivers, "a sender of the channel");
+        return false;
+      }
+    }
+    served.tell();
+    return true;
+  }
+  // What the wait has left behind goes when it is told.
+  void give_up(channel_wait& one) noexcept {
+    {
+      const std::lock_guard hold(lock);
+      if (!one.is_listed) return;
+      (one.sends ? senders : receivers).remove(one);
+    }
+    one.told->cancel();
   }
 };
 
 channel_core::channel_core(std::size_t capacity, const std::source_location& at)
-    : self_(new body(capacity, at)) {}
+    : self_(std::make_shared<body>(capacity, at)) {}
 
-channel_core::~channel_core() {
-  delete self_;
-}
+channel_core::~channel_core() = default;
 
 bool channel_core::send(channel_item& item) {
-  std::unique_lock hold(self_->lock);
-  while (self_->count == self_->capacity && !self_->is_closed)
-    self_->wait(hold, self_->senders, "channel::send", "a receiver of the channel");
-  if (self_->is_closed) return false;
-  item.next = nullptr;
-  *self_->end = &item;
-  self_->end = &item.next;
-  ++self_->count;
-  future_state<void>* const told = body::next_of(self_->receivers);
-  hold.unlock();
-  body::tell(told);
-  return true;
+  channel_wait mine;
+  mine.item = &item;
+  if (self_->begin_send(mine)) return mine.item == nullptr;
+  try {
+    refuse_to_wait_on_callers_stack("channel::send", "co_await channel.async_send(value)");
+    mine.told->wait("channel::send");
+  } catch (...) {
+    self_->give_up(mine);
+    if (mine.item == nullptr)
+      return true;  // It was taken meanwhile; the caller's next wait throws again.
+    throw;
+  }
+  return mine.item == nullptr;
 }
 
 channel_item* channel_core::receive() {
-  std::unique_lock hold(self_->lock);
-  while (self_->count == 0 && !self_->is_closed)
-    self_->wait(hold, self_->receivers, "channel::receive", "a sender of the channel");
-  return self_->take(hold);
+  channel_wait mine;
+  if (self_->begin_receive(mine)) return mine.item;
+  try {
+    refuse_to_wait_on_callers_stack("channel::receive", "co_await channel.async_receive()");
+    mine.told->wait("channel::receive");
+  } catch (...) {
+    self_->give_up(mine);
+    if (mine.item != nullptr) return mine.item;
+    throw;
+  }
+  return mine.item;
 }
 
 channel_item* channel_core::try_receive() {
+  const auto take = [this] {
+    channel_wait mine;
+    told_later served;
+    {
+      const std::lock_guard hold(self_->lock);
+      static_cast<void>(self_->try_receive(mine, served));
+    }
+    served.tell();
+    return mine.item;
+  };
   {
-    std::unique_lock hold(self_->lock);
-    if (self_->count != 0 || self_->is_closed) return self_->take(hold);
+    const std::lock_guard hold(self_->lock);
+    if (self_->count == 0 && self_->is_closed) return nullptr;
   }
+  if (channel_item* const found = take(); found != nullptr) return found;
   if (worker* const here = worker::current(); here != nullptr && !worker::in_chunk()) {
     const shared_section inside(*here);
     here->yield();
   }
-  std::unique_lock hold(self_->lock);
-  return self_->take(hold);
+  return take();
 }
 
 void channel_core::close() {
   std::unique_lock hold(self_->lock);
   self_->is_closed = true;
   for (;;) {
-    future_state<void>* told = body::next_of(self_->receivers);
-    if (told == nullptr) told = body::next_of(self_->senders);
-    if (told == nullptr) return;
+    const channel_wait* one = self_->receivers.take();
+    if (one == nullptr) one = self_->senders.take();
+    if (one == nullptr) return;
+    told_later served(one);
     hold.unlock();
-    body::tell(told);
+    served.tell();
     hold.lock();
   }
+}
+
+bool channel_awaiter::begin_send() {
+  return of_->begin_send(wait_);
+}
+
+bool channel_awaiter::begin_receive() {
+  return of_->begin_receive(wait_);
+}
+
+void channel_awaiter::give_up() noexcept {
+  if (wait_.told.get() != nullptr) of_->give_up(wait_);
 }
 
 }  // namespace weft::detail

@@ -60,19 +60,55 @@ struct waiting_coroutine final : listener, task, arrival, suspended {
 
 }  // namespace
 
-bool coroutine_wait::suspend(std::coroutine_handle<> waiting) {
+bool coroutine_wait::suspend_at(std::coroutine_handle<> waiting) {
   if (worker::in_chunk())
     throw error(
         "a chunk of a loop said co_await of a future that is not ready: the coroutine would go on where the loop may "
         "have ended; wait before or after the loop");
   task_source& here = task_source::here("co_await");
   auto* const mine = make_pooled<waiting_coroutine>(here, waiting, awaited_);
-  // From the moment it listens the coroutine may go on, here, once this worker looks: not before it has left.
+  // The coroutine may go on from the moment that it listens: on this worker, which looks only after this call has returned.
   here.suspend(*mine);
   if (awaited_.listen(*mine)) return true;
   here.resume(*mine);
   free_pooled(mine);
   return false;
+}
+
+// --- On the stack of its caller -------------------------------------------------------------------
+
+bool begin_on_callers_stack() noexcept {
+  const worker* const here = worker::current();
+  if (here == nullptr || worker::in_chunk()) return false;
+  std::uint32_t& count = here->running().callers_below;
+  // Nothing but the task waits below a coroutine that a spawned function begins.
+  if (count == task_source::nobody_below) {
+    count = 0;
+    return false;
+  }
+  ++count;
+  return true;
+}
+
+void leave_callers_stack() noexcept {
+  --worker::current()->running().callers_below;
+}
+
+void refuse_to_wait_on_callers_stack(const char* call, const char* instead) {
+  const worker* const here = worker::current();
+  if (here == nullptr || !task_source::has_callers_below(here->running())) return;
+  throw error(formatted(
+      "{} in a coroutine that has not waited yet would make its caller wait, on whose stack it stands, and who may be the "
+      "one that it waits for: say {}, or begin the coroutine by weft::spawn()",
+      call, instead));
+}
+
+nobody_below::nobody_below() noexcept
+    : before_(
+          std::exchange(worker::current()->running().callers_below, task_source::nobody_below)) {}
+
+nobody_below::~nobody_below() {
+  worker::current()->running().callers_below = before_;
 }
 
 }  // namespace weft::detail

@@ -27,22 +27,22 @@ struct group_core::body : arrival {
   std::exception_ptr failure{};  // Written by the one that set `failed`; read when all have ended.
   std::atomic<bool> failed{false};
   std::atomic<bool> stopped{false};
-  std::mutex lock;                          // Of the rest, which is rarely used.
+  std::mutex lock;                          // It guards `stop`, which is rarely used.
   std::stop_source stop{std::nostopstate};  // Made when somebody asks for a token.
 
-  // For those that have begun, on other stacks.
+  // Waits for tasks that have begun, on other stacks.
   [[gnu::noinline]] void wait_for_others() {
     told.pending = 1;
     if (left.settle()) return;
-    const counted_task_wait counted(home.home(), "task_group::wait", this);
+    const auto counted = counted_task_wait(home.home(), "task_group::wait", this);
     static constexpr wait_description tasks{"task_group::wait (tasks that have begun or wait)"};
     home.home().wait_to_the_end(told, tasks);
     left.resume();
   }
-  // For the accounts: the last task of a group that is waited for has ended.
+  // Tells the accounts that the last task of a group has ended, for which somebody waits.
   void note_last() const noexcept {
     if (tracing()) [[unlikely]]
-      accounts::leave_cause_of_task(accounts::key_of_object(this));
+      profile::leave_cause_of_task(profile::key_of_object(this));
   }
   void request_stop() noexcept {
     stopped.store(true, std::memory_order_relaxed);  // Relaxed: an early end is only a courtesy.
@@ -51,7 +51,7 @@ struct group_core::body : arrival {
       const std::lock_guard hold(lock);
       source = stop;
     }
-    source.request_stop();  // Without the lock: the program's callbacks may ask the group.
+    source.request_stop();  // The lock is free: the program's callbacks may ask the group.
   }
 };
 

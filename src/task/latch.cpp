@@ -26,7 +26,7 @@ latch::latch(std::ptrdiff_t expected, const std::source_location& at)
 latch::~latch() = default;
 
 void latch::count_down(std::ptrdiff_t update) {
-  // Whoever waits may let the latch go as soon as the state is set.
+  // The latch may be gone as soon as the state is set: who waits may end it. The state stays.
   detail::future_state<void>* const state = state_.get();
   for (std::ptrdiff_t i = 0; i < update; ++i) {
     if (state->is_ready())

@@ -8,7 +8,7 @@ namespace weft {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__)
-constexpr bool keeps_memory = false;  // So that the sanitizer sees a use after the end.
+constexpr bool keeps_memory = false;  // The sanitizer then sees a use after the end.
 #else
 constexpr bool keeps_memory = true;
 #endif
@@ -16,7 +16,7 @@ constexpr bool keeps_memory = true;
 std::mutex left_lock;
 std::vector<std::unique_ptr<node_pool>>& left_pools() {
   static auto* const pools =
-      new std::vector<std::unique_ptr<node_pool>>;  // For destructors of globals.
+      new std::vector<std::unique_ptr<node_pool>>;  // Never freed: destructors of globals use it.
   return *pools;
 }
 

@@ -23,10 +23,13 @@ class node_pool {
 
   // Called by the owner only.
   [[nodiscard]] void* take(std::size_t bytes);
-  // From the heap, for threads that have no pool.
+  // Takes from the heap, for threads that have no pool.
   [[nodiscard]] static void* take_without(std::size_t bytes);
   // Called by any thread; `mine` is the calling thread's pool, or null.
   static void give(void* memory, node_pool* mine) noexcept;
+
+  // Nodes that are out; called by the owner, for tests. Those that others give back count until the owner takes them.
+  [[nodiscard]] std::int64_t taken() const noexcept { return out_; }
 
   // Instead of the destructor: memory that others still have stays until the program's end.
   static void leave(std::unique_ptr<node_pool> pool) noexcept;

@@ -1,6 +1,7 @@
 #include "task/task_source.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/format.hpp"
@@ -105,6 +106,32 @@ void task_source::let_others_run() {
   }
 }
 
+bool task_source::leave_behind(const detail::future_core& of, waiting_fiber& what) noexcept {
+  try {
+    left_behind_.emplace(&of, &what);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+waiting_fiber* task_source::take_left_behind(const detail::future_core& of) noexcept {
+  if (left_behind_.empty()) [[likely]]
+    return nullptr;
+  const auto found = left_behind_.find(&of);
+  if (found == left_behind_.end()) return nullptr;
+  waiting_fiber* const taken = found->second;
+  left_behind_.erase(found);
+  return taken;
+}
+
+void task_source::forget_left_behind(const detail::future_core& of,
+                                     const waiting_fiber& what) noexcept {
+  auto [at, end] = left_behind_.equal_range(&of);
+  while (at != end && at->second != &what) ++at;
+  if (at != end) left_behind_.erase(at);
+}
+
 void task_source::suspend(suspended& what) noexcept {
   keep_job();
   ++at_work_;
@@ -127,13 +154,13 @@ void task_source::abandon_suspended() noexcept {
   }
 }
 
-void task_source::send(arrival& news) noexcept {
-  worker& to = home_;  // Once the news is in, its receiver may end the job.
-  arrivals_.push(&news);
+void task_source::send(arrival& what) noexcept {
+  worker& to = home_;  // Once it is in, its receiver may end the job.
+  arrivals_.push(&what);
   to.notify();
 }
 
-void task_source::look_everywhere_at(worker& here, further_look& at) {
+void task_source::look_everywhere_at(worker& here, poller& at) {
   for (task_source* const each : *of(here).all_) {
     each->further_.store(&at, std::memory_order_relaxed);
     each->home_.notify();
@@ -141,7 +168,7 @@ void task_source::look_everywhere_at(worker& here, further_look& at) {
 }
 
 bool task_source::look() noexcept {
-  further_look* const further = further_.load(std::memory_order_relaxed);
+  poller* const further = further_.load(std::memory_order_relaxed);
   const bool any = further != nullptr && further->look(home_);
   // A worker that shares itself with threads of its ranks is asked for no tasks any more.
   if (is_living_ && home_.is_shared()) [[unlikely]]
@@ -170,7 +197,7 @@ bool task_source::has_own() const noexcept {
   return pinned_first_ != nullptr || overflow_ != nullptr || has_surplus();
 }
 
-// In a seeded schedule the oldest as well as the newest: what a thief would have taken.
+// A seeded schedule has one worker and so no thief; it takes the oldest task now and then, as a thief would.
 detail::task* task_source::take_any() {
   if (pinned_first_ != nullptr) {
     detail::task* const first = pinned_first_;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/limits.hpp"
@@ -19,6 +20,11 @@
 #include "weft/tasks/task.hpp"
 
 namespace weft {
+
+namespace detail {
+class future_core;
+}
+struct waiting_fiber;
 
 // News for a worker, from any thread: one of its fibers may go on, or a task that only it may run.
 struct arrival {
@@ -34,16 +40,18 @@ struct suspended {
   void (*describe)(const suspended& self, std::string& text) = nullptr;
 };
 
-// What else workers look at in their passes, for what comes to the process by a way of its own.
-class further_look {
+// Something that comes to the process by a way of its own, such as the sockets of a parcelport. Workers poll it in their
+// passes.
+class poller {
  public:
-  // In every pass of the worker, and between two while it spins: hands over what has come. True when anything had.
+  // Hands over what has come, and returns whether anything had. The worker calls it in every pass, and between two while it
+  // spins.
   virtual bool look(worker& here) noexcept = 0;
-  // Asked before the worker sleeps, whether anything is there. Whoever brings something later calls worker::notify().
+  // Returns whether anything is there. The worker asks before it sleeps; who brings something later calls worker::notify().
   [[nodiscard]] virtual bool has_any() const noexcept = 0;
 
  protected:
-  ~further_look() = default;
+  ~poller() = default;
 };
 
 // Tasks of a worker that thieves can find at once, of each priority; further ones wait beside.
@@ -71,11 +79,11 @@ class task_source final : public work_source {
 
   // --- Called by the home ------------------------------------------------------------------------
   void submit(detail::task& work, priority urgency);
-  // In a seeded schedule: others may run here. Throws job_stopped.
+  // Lets others run here, in a seeded schedule. Throws job_stopped.
   void perturb() {
     if (!worker::in_chunk()) home_.perturb();
   }
-  // Not to be stolen.
+  // No thief takes a task that is submitted here.
   void submit_here(detail::task& work) noexcept;
   // A message from elsewhere is about to be counted that may become a task: the job does not end before this worker has
   // looked for tasks again.
@@ -97,19 +105,29 @@ class task_source final : public work_source {
     if (--until_others_ >= tasks_in_a_row_max) [[unlikely]]
       let_others_run();
   }
-  // Whether enough of the caller's stack is left for it.
+  // Whether enough of the caller's stack is left for it, and a wait of it would not be one of a coroutine's caller.
   [[nodiscard]] bool has_stack() const noexcept {
     const fiber& self = home_.running();
     const auto* const here = static_cast<const std::byte*>(__builtin_frame_address(0));
-    return !self.stack.empty() && here - self.stack.data() > stack_left_min;
+    return !self.stack.empty() && here - self.stack.data() > stack_left_min &&
+           !has_callers_below(self);
   }
+  // fiber::callers_below of one whose task has called nothing yet that it would keep from going on.
+  static constexpr std::uint32_t nobody_below = ~std::uint32_t{0};
+  [[nodiscard]] static bool has_callers_below(const fiber& self) noexcept {
+    return self.callers_below + 1 > 1;
+  }
+  // Lists a wait for a time that was over before it was told (waiting_fiber.hpp). False: there is no memory to list it.
+  [[nodiscard]] bool leave_behind(const detail::future_core& of, waiting_fiber& what) noexcept;
+  [[nodiscard]] waiting_fiber* take_left_behind(const detail::future_core& of) noexcept;
+  void forget_left_behind(const detail::future_core& of, const waiting_fiber& what) noexcept;
   void suspend(suspended& what) noexcept;
   void resume(suspended& what) noexcept;
 
   // Called by any thread.
-  void send(arrival& news) noexcept;
+  void send(arrival& what) noexcept;
   // Called by a worker: from now on all of the job look there, also those that run no tasks. `at` outlives them.
-  static void look_everywhere_at(worker& here, further_look& at);
+  static void look_everywhere_at(worker& here, poller& at);
 
   // work_source:
   bool look() noexcept override;
@@ -117,7 +135,7 @@ class task_source final : public work_source {
   fiber* take_others() override;
   bool has_own() const noexcept override;
   bool has_arrivals() const noexcept override {
-    const further_look* const further = further_.load(std::memory_order_relaxed);
+    const poller* const further = further_.load(std::memory_order_relaxed);
     return !arrivals_.empty() || (further != nullptr && further->has_any());
   }
   bool has_surplus() const noexcept override;
@@ -172,13 +190,14 @@ class task_source final : public work_source {
   detail::task* pinned_last_ = nullptr;
   detail::task* overflow_ = nullptr;
   suspended* suspended_ = nullptr;
+  std::unordered_multimap<const detail::future_core*, waiting_fiber*> left_behind_;
 
   tasks normal_;
   tasks::owner own_{normal_};
   urgent_tasks high_;
   urgent_tasks::owner own_high_{high_};
   // Relaxed: it was complete before the workers ran.
-  std::atomic<further_look*> further_{nullptr};
+  std::atomic<poller*> further_{nullptr};
   alignas(padding_bytes) handoff_stack<arrival> arrivals_;
 };
 

@@ -22,7 +22,7 @@ struct waiting_fiber final : detail::listener, arrival {
   // and where the program called.
   void wait(const wait_description& description, bool may_stop, const void* object,
             const void* return_address) {
-    const counted_task_wait counted(home.home(), description.call, object, return_address);
+    const auto counted = counted_task_wait(home.home(), description.call, object, return_address);
     try {
       if (may_stop)
         home.home().wait(told_by, description);
@@ -38,14 +38,48 @@ struct waiting_fiber final : detail::listener, arrival {
     detail::free_pooled(this);
   }
 
+  // Waits for so many nanoseconds at most, and returns whether `of`, to which it listens, is ready. When it is not, this
+  // object stays for the next wait of this worker for the same: a listener cannot be taken back, and each of many short
+  // waits would leave one.
+  [[nodiscard]] bool wait_for(const wait_description& description, std::uint64_t duration_ns,
+                              detail::future_core& of, const void* return_address) {
+    const auto counted = counted_task_wait(home.home(), description.call, &of, return_address);
+    has_left = false;
+    try {
+      home.home().wait_until([this] { return told_by.pending == 0; }, duration_ns, description);
+    } catch (...) {
+      if (told_by.pending == 0)
+        go();
+      else
+        has_left = true;
+      throw;
+    }
+    if (told_by.pending == 0) {
+      go();
+      return true;
+    }
+    has_left = true;
+    if (home.leave_behind(of, *this) && left_behind_of == nullptr) {
+      of.add_reference();  // No other one is at its address until this has gone.
+      left_behind_of = &of;
+    }
+    return of.is_ready();
+  }
+
   task_source& home;
   completion_counter told_by{1};
   bool has_left = false;
+  detail::future_core* left_behind_of = nullptr;
 
  private:
   void wake() noexcept {
-    if (has_left) return detail::free_pooled(this);
-    home.home().complete(told_by);
+    if (!has_left) return home.home().complete(told_by);
+    if (left_behind_of != nullptr) home.forget_left_behind(*left_behind_of, *this);
+    go();
+  }
+  void go() noexcept {
+    if (left_behind_of != nullptr) left_behind_of->drop_reference();
+    detail::free_pooled(this);
   }
 };
 

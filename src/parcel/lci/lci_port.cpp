@@ -19,33 +19,28 @@ const parcelport_maker lci_parcelport{[](std::string_view kind) noexcept { retur
                                       &make};
 
 lci_port::lci_port(const parcelport_site& site)
-    : receiver_(site.receiver), between_(site.between), shares_(between_.ports().size()) {
-  handler_ = site.handlers.add(&lci_port::on_message, this);
+    : receiver_(site.receiver), between_(site.between), shares_(between_.devices().size()) {
+  // First it expects work, or this process could say that it has ended with this message, which is yet to become work.
+  remote::handlers handlers = site.handlers;
+  handler_ =
+      handlers.add<&lci_port::on_message, remote::message_form{}, &parcel_receiver::expect_work>(
+          *this);
 }
 
-void lci_port::on_message(void* self, const comm::event& happened) noexcept {
-  worker* const here = worker::current();
-  if (here == nullptr) return;  // The workers have ended.
-  // First, or this process could say that it has ended with this message, which is yet to become work.
-  parcel_receiver::expect_work(*here);
-  network::of(*here).count_received(happened.process);
-  auto& me = *static_cast<lci_port*>(self);
-  bool& delivers = me.shares_[static_cast<std::size_t>(here->index())].delivers;
+void lci_port::on_message(worker& here, const comm::event& happened) {
+  bool& delivers = shares_[static_cast<std::size_t>(here.index())].delivers;
   delivers = true;
-  me.receiver_.deliver(*here, {happened.process, happened.device}, happened.bytes());
+  receiver_.deliver(here, {happened.process, happened.device}, happened.bytes());
   delivers = false;
 }
 
 void lci_port::refuse(worker& here, const message_origin& from, const char* why) noexcept {
-  comm::event what;
-  what.process = from.process;
-  what.device = from.port;
-  network::of(here).device().refuse(what, why);
+  remote::refuse(here, comm::address{from.process, from.port}, why);
 }
 
 comm::address lci_port::address_of(const worker& here, int process, int to_port) const noexcept {
   if (to_port >= 0) return {process, to_port};
-  return {process, here.index() % between_.core().device_count(process)};
+  return {process, here.index() % between_.device_count(process)};
 }
 
 // What lives until all parts of a parcel have left. Its worker's own.
@@ -67,16 +62,14 @@ struct lci_port::sending {
 
 void lci_port::send_at_once(worker& here, int process, int to_port,
                             std::span<const std::byte> bytes) noexcept {
-  port& mine = network::of(here);
+  const remote::port mine = remote::port::of(here);
   comm::am made;
   made.to = address_of(here, process, to_port);
   made.handler = handler_;
   made.data = bytes;
-  made.allow.retry = false;
-  mine.count_sent(process);
-  if (bytes.size() > mine.device().eager_bytes_max(made.to.process, made.to.device)) [[unlikely]]
+  if (bytes.size() > mine.eager_bytes_max(made.to.process, made.to.device)) [[unlikely]]
     return send_copy(here, made, bytes);
-  (void)comm::post(mine.device(), made);  // The dead need none.
+  mine.send(made);
 }
 
 // It leaves when the receiver asks for it.
@@ -95,15 +88,15 @@ void lci_port::send_copy(worker& here, comm::am& what, std::span<const std::byte
   begin_own_work(here);
   what.data = std::span<const std::byte>(all->heap.get(), bytes.size());
   what.local = comm::completion(&sending::on_sent, all);
-  if (comm::post(network::of(here).device(), what) != status::posted) all->leave(true);
+  if (remote::port::of(here).start(what) != status::posted) all->leave(true);
 }
 
 bool lci_port::send(worker& here, outgoing_parcel& what) {
-  port& mine = network::of(here);
+  const remote::port mine = remote::port::of(here);
   const comm::address to = address_of(here, what.process, what.port);
-  if (!what.chunks.empty() ||
-      what.bytes.size() > mine.device().eager_bytes_max(to.process, to.device)) [[unlikely]]
-    return send_parts(here, mine, to, what);
+  if (!what.chunks.empty() || what.bytes.size() > mine.eager_bytes_max(to.process, to.device))
+      [[unlikely]]
+    return send_parts(here, to, what);
   comm::am made;
   made.to = to;
   made.handler = handler_;
@@ -114,14 +107,12 @@ bool lci_port::send(worker& here, outgoing_parcel& what) {
       if (kept != nullptr) kept->free(*kept);
     }
   } leaves_at_once{what.kept};
-  mine.count_sent(what.process);
-  return post_in_wait(
-             here, [&] { return comm::post(mine.device(), made); },
-             [&] { return waits_at(waits_for_room, what.process); }) != status::failed;
+  return mine.send_in_wait(here, made, [&] { return waits_at(waits_for_room, what.process); }) !=
+         status::failed;
 }
 
-bool lci_port::send_parts(worker& here, port& mine, const comm::address& to,
-                          outgoing_parcel& what) {
+bool lci_port::send_parts(worker& here, const comm::address& to, outgoing_parcel& what) {
+  const remote::port mine = remote::port::of(here);
   auto* const all = make_pooled<sending>();
   all->kept = std::exchange(what.kept, nullptr);
   all->heap = std::move(what.heap);
@@ -130,7 +121,7 @@ bool lci_port::send_parts(worker& here, port& mine, const comm::address& to,
     sending& of;
     ~leaving() { of.leave(true); }
   } at_the_end{*all};
-  const bool is_long = what.bytes.size() > mine.device().eager_bytes_max(to.process, to.device);
+  const bool is_long = what.bytes.size() > mine.eager_bytes_max(to.process, to.device);
   if (is_long && all->heap == nullptr) {
     all->heap = std::make_unique_for_overwrite<std::byte[]>(what.bytes.size());
     std::memcpy(all->heap.get(), what.bytes.data(), what.bytes.size());
@@ -148,12 +139,10 @@ bool lci_port::send_parts(worker& here, port& mine, const comm::address& to,
   const auto posted = [&](const auto& operation) {
     // Counted as under way from before the post, which may complete it.
     ++all->left;
-    mine.count_sent(to.process);
     status said = status::failed;
     try {
-      said = post_in_wait(
-          here, [&] { return comm::post(mine.device(), operation); },
-          [&] { return waits_at(waits_for_room, to.process); });
+      said =
+          mine.send_in_wait(here, operation, [&] { return waits_at(waits_for_room, to.process); });
     } catch (...) {
       --all->left;
       throw;
@@ -200,7 +189,7 @@ struct lci_port::receiving {
     if (happened.result != comm::outcome::complete) is_broken = true;
     // Counts as work until it has left: see on_message().
     if (worker* const here = worker::current(); here != nullptr)
-      network::of(*here).count_received(process);
+      remote::uncounted_messages(*here).have_come_from(process);
   }
   static void on_received(void* self, const comm::event& happened) noexcept {
     auto& mine = *static_cast<receiving*>(self);
@@ -221,7 +210,7 @@ void lci_port::receive(worker& here, int process, std::uint64_t word,
     receiving& of;
     ~leaving() { of.leave(true); }
   } at_the_end{*all};
-  port& mine = network::of(here);
+  const remote::port mine = remote::port::of(here);
   for (std::size_t i = 0; i < places.size(); ++i) {
     comm::event result;
     comm::recv one;
@@ -234,9 +223,8 @@ void lci_port::receive(worker& here, int process, std::uint64_t word,
     ++all->left;
     status said = status::failed;
     try {
-      said = post_in_wait(
-          here, [&] { return comm::post(mine.device(), one); },
-          [&] { return waits_at("receiving a parcel, for room", process); });
+      said = mine.receive_in_wait(
+          here, one, [&] { return waits_at("receiving a parcel, for room", process); });
     } catch (...) {
       --all->left;
       all->is_broken = true;

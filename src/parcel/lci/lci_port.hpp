@@ -1,9 +1,7 @@
 // Parcels over the devices of the job's communication core, each worker's on its own: the header is an active message, the
 // chunks are sends that meet receives posted at their places.
 #pragma once
-#include "job/face.hpp"
 #include "parcel/port.hpp"
-#include "runtime/network.hpp"
 
 namespace weft::detail {
 
@@ -28,10 +26,10 @@ class lci_port final : public parcelport {
     bool delivers = false;          // What came, in progress: no wait is possible.
   };
 
-  static void on_message(void* self, const comm::event& happened) noexcept;
+  void on_message(worker& here, const comm::event& happened);
   [[nodiscard]] comm::address address_of(const worker& here, int process, int port) const noexcept;
   void send_copy(worker& here, comm::am& what, std::span<const std::byte> bytes) noexcept;
-  bool send_parts(worker& here, port& mine, const comm::address& to, outgoing_parcel& what);
+  bool send_parts(worker& here, const comm::address& to, outgoing_parcel& what);
 
   parcel_receiver& receiver_;
   network& between_;

@@ -1,7 +1,6 @@
 // A thread that makes the progress of a parcelport's devices: all of it, or while workers sleep.
 #pragma once
 #include <pthread.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/kernel.hpp"
 #include "base/start_thread.hpp"
 #include "base/topology.hpp"
 #include "parcel/lci/lci_variant.hpp"
@@ -71,7 +71,7 @@ class lci_progress_thread {
         last_ns = now_ns();
         has_napped = false;
       } else if (now_ns() - last_ns < look_ns) {
-        sched_yield();  // To the worker of this core.
+        give_core_up();  // The worker of this core gets it.
       } else {
         nap(!std::exchange(has_napped, true));
       }

@@ -1,13 +1,12 @@
 #include "parcel/lci/lci_shared_port.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <new>
 #include <utility>
 
+#include "base/kernel.hpp"
 #include "parcel/lci/lci_progress_thread.hpp"
 #include "parcel/wire.hpp"
 #include "task/task_source.hpp"
@@ -21,7 +20,7 @@ constexpr std::size_t queued_max = 4096;
 // What one pass of a worker takes.
 constexpr int taken_in_a_pass = 32;
 constexpr std::size_t looked_at_in_a_pass = 64;
-// So often a worker that finds nothing gives its core to the thread that makes progress on it.
+// A worker that has found nothing so often gives its core to the thread that makes progress on it.
 constexpr std::uint32_t looks_until_yield = 8;
 
 // Messages of parcels, where they are sent; chunks have lesser ones: the device, and a count that never returns.
@@ -42,10 +41,10 @@ const parcelport_maker lci_variant_parcelports{
 // --- What completes -------------------------------------------------------------------------------
 
 // A queue whose users sleep.
-class lci_shared_port::news {
+class lci_shared_port::waking_queue {
  public:
   static constexpr bool keeps_data = true;
-  explicit news(lci_shared_port& of) : of_(of) {}
+  explicit waking_queue(lci_shared_port& of) : of_(of) {}
   [[nodiscard]] bool reserve() noexcept { return queue_.reserve(); }
   void cancel() noexcept { queue_.cancel(); }
   void signal(const comm::event& happened) noexcept {
@@ -93,16 +92,16 @@ struct lci_shared_port::connection {
   scheduler* workers = nullptr;
   comm::device* by = nullptr;
   comm::address peer;
-  std::uint64_t tag = 0;  // Of the next chunk.
+  std::uint64_t tag = 0;  // The next chunk has it.
   // A long message to be sent first.
   std::span<const std::byte> header;
   std::vector<parcel_chunk> chunks;
   std::vector<std::span<std::byte>> places;
-  std::size_t next = 0;  // Of chunks or places.
+  std::size_t next = 0;  // The next chunk or place, by number.
   kept_values* kept = nullptr;
   std::unique_ptr<std::byte[]> heap;
   chunked_task* then = nullptr;
-  comm::event received;  // Of a receive that is done at once.
+  comm::event received;  // What a receive gave that was done at once.
   connection* next_stalled = nullptr;
 
   [[nodiscard]] bool is_over() const noexcept {
@@ -140,15 +139,16 @@ lci_shared_port::lci_shared_port(std::string name, const lci_variant& variant,
       workers_(site.workers),
       told_dead_(static_cast<std::size_t>(between_.process_count())),
       turns_(static_cast<std::size_t>(workers_.worker_count())),
-      arrivals_(std::make_unique<news>(*this)),
-      completed_(std::make_unique<news>(*this)) {
+      arrivals_(std::make_unique<waking_queue>(*this)),
+      completed_(std::make_unique<waking_queue>(*this)) {
   const int cpu = core_for_progress(workers_, between_, variant_.driven_by, name_);
   comm::runtime_options how;
   how.devices = variant_.devices;
   how.shared_devices = true;
   // The job's own devices notice it as well, and tell people.
   how.on_peer_failure = [](int, const char*) {};
-  how.transport = between_.core().options().transport;
+  how.transport = between_.options().transport;
+  how.secure = between_.options().secure;
   core_ = between_.make_core(how);
   put_into_ = core_->register_handler(comm::completion(*arrivals_));
   if (variant_.by == lci_variant::header::send)
@@ -177,7 +177,7 @@ lci_shared_port::connection& lci_shared_port::open() {
   const std::lock_guard hold(lock_);
   if (free_.empty()) {
     all_.push_back(std::make_unique<connection>(*this));
-    // So that nothing is allocated in progress.
+    // There is room now, so that nothing is allocated in progress.
     for (auto* const list : {&free_, &pending_}) list->reserve(all_.capacity());
     return *all_.back();
   }
@@ -282,7 +282,7 @@ void lci_shared_port::go_on(worker& here, connection& of) noexcept {
     if (said == status::retry || of.does == connection::kind::listens) return stall(of);
     if (said == status::failed) return end(&here, of, false);
     if (of.does == connection::kind::receives) {
-      network::of(here).count_received(of.peer.process);
+      remote::uncounted_messages(here).have_come_from(of.peer.process);
       if (of.received.result != comm::outcome::complete) return end(&here, of, false);
     }
     of.advance();
@@ -290,7 +290,7 @@ void lci_shared_port::go_on(worker& here, connection& of) noexcept {
   end(&here, of, true);
 }
 
-// Of a sender or a receiver. `here` null: the workers have ended.
+// Ends a sender or a receiver. `here` is null when the workers have ended.
 void lci_shared_port::end(worker* here, connection& of, bool complete) noexcept {
   kept_values* const kept = std::exchange(of.kept, nullptr);
   chunked_task* const then = std::exchange(of.then, nullptr);
@@ -313,7 +313,7 @@ void lci_shared_port::on_completed(worker& here, connection& of,
       if (is_well) return on_header(here, happened);
       return comm::release(happened);
     case connection::kind::receives:
-      network::of(here).count_received(of.peer.process);
+      remote::uncounted_messages(here).have_come_from(of.peer.process);
       break;
     case connection::kind::sends:
       break;
@@ -326,7 +326,7 @@ void lci_shared_port::on_completed(worker& here, connection& of,
 void lci_shared_port::on_header(worker& here, const comm::event& happened) noexcept {
   // First, or this process could say that it has ended with this message, which is yet to become work.
   parcel_receiver::expect_work(here);
-  network::of(here).count_received(happened.process);
+  remote::uncounted_messages(here).have_come_from(happened.process);
   receiver_.deliver(here, {happened.process, happened.device}, happened.bytes());
   comm::release(happened);
 }
@@ -352,7 +352,7 @@ void lci_shared_port::send_at_once(worker& here, int process, int,
                                    std::span<const std::byte> bytes) noexcept {
   comm::device& by = device_of(here);
   const comm::address to{process, by.index()};
-  network::of(here).count_sent(process);
+  remote::uncounted_messages(here).leave_for(process);
   const bool is_long = !fits_one_message(by, to, bytes.size());
   // The dead need none.
   if (!is_long && post_header(by, to, bytes, {}, nullptr) != status::retry) [[likely]]
@@ -416,14 +416,14 @@ bool lci_shared_port::send(worker& here, outgoing_parcel& what) {
     begin_own_work(here);
   }
   // All at once: while one is under way, the next of a chain is not even posted.
-  for (std::size_t i = 0; i <= what.chunks.size(); ++i) network::of(here).count_sent(what.process);
+  remote::uncounted_messages(here).leave_for(what.process, 1 + what.chunks.size());
   if (is_long) {
     go_on(here, *chain);
     return true;
   }
   status said = status::failed;
   try {
-    said = post_in_wait(
+    said = remote::post_in_wait(
         here, [&] { return post_header(by, to, what.bytes, {}, nullptr); },
         [&] { return waits_at(waits_for_room, what.process); });
   } catch (...) {
@@ -445,7 +445,7 @@ void lci_shared_port::receive(worker& here, int process, std::uint64_t word,
   if (device >= core_->device_count()) {
     refuse(here, {process, 0}, "its chunks are to come to a device that there is not");
     // The sender has counted them, and the job is to end.
-    for (std::size_t i = 0; i < places.size(); ++i) network::of(here).count_received(process);
+    remote::uncounted_messages(here).have_come_from(process, places.size());
     return then.abandon(then);
   }
   connection& chain = open();
@@ -469,7 +469,7 @@ void lci_shared_port::refuse(worker&, const message_origin& from, const char* wh
 
 bool lci_shared_port::end_operations_with_dead(worker& here) noexcept {
   for (int p = 0; p < between_.process_count(); ++p) {
-    if (p == between_.process() || network::of(here).device().is_alive(p)) continue;
+    if (p == between_.process() || remote::port::of(here).is_alive(p)) continue;
     if (!told_dead_[static_cast<std::size_t>(p)].exchange(true, std::memory_order_relaxed))
       core_->mark_failed(p, "the job knows that it is dead");
   }
@@ -560,10 +560,10 @@ bool lci_shared_port::look(worker& here) noexcept {
   if (stalled_count_.load(std::memory_order_relaxed) != 0) [[unlikely]]
     any |= try_stalled(here);
   if (waiting_.load(std::memory_order_relaxed) == 0) {
-    // To the thread that makes progress, which has the core of this worker.
+    // The thread that makes progress gets it: it shares the core of this worker.
     if (!any && variant_.driven_by == lci_variant::progress::pinned_thread &&
         here.index() + 1 == workers_.worker_count() && ++looks_in_vain_ % looks_until_yield == 0)
-      sched_yield();
+      give_core_up();
     return any;
   }
   any |= take_arrivals(here);

@@ -27,7 +27,7 @@
 
 namespace weft::detail {
 
-class lci_shared_port final : public parcelport, public further_look {
+class lci_shared_port final : public parcelport, public poller {
  public:
   // Throws weft::error where there is no core for it, or too many devices are asked for.
   lci_shared_port(std::string name, const lci_variant& variant, const parcelport_site& site);
@@ -47,7 +47,7 @@ class lci_shared_port final : public parcelport, public further_look {
 
  private:
   struct connection;
-  class news;
+  class waking_queue;
   class one_completion;
 
   [[nodiscard]] comm::device& device_of(const worker& here) const noexcept;
@@ -77,20 +77,21 @@ class lci_shared_port final : public parcelport, public further_look {
   scheduler& workers_;
   std::atomic<std::uint64_t> next_tag_{0};
   std::atomic<std::uint64_t> waiting_{0};  // Completions that nobody has looked at; a hint.
-  std::uint32_t looks_in_vain_ = 0;        // Of the last worker.
+  std::uint32_t looks_in_vain_ = 0;        // How often the last worker has looked in vain.
   std::vector<std::atomic<bool>> told_dead_;
   struct alignas(padding_bytes) turn {
     std::uint32_t looks = 0;
   };
-  std::vector<turn> turns_;  // By worker: whose device it looks at beside its own.
+  std::vector<turn> turns_;  // At whose device each worker looks beside its own.
   // What the devices signal outlives them.
-  std::unique_ptr<news> arrivals_;
-  std::unique_ptr<news> completed_;
-  std::mutex lock_;  // Of the lists below.
+  std::unique_ptr<waking_queue> arrivals_;
+  std::unique_ptr<waking_queue> completed_;
+  std::mutex lock_;  // It protects the lists below.
   std::vector<std::unique_ptr<connection>> all_;
   std::vector<connection*> free_;
-  std::vector<connection*> pending_;  // With synchronizers: those that wait for an operation.
-  std::size_t next_looked_at_ = 0;    // Of them.
+  std::vector<connection*>
+      pending_;  // Those that wait for an operation, where there are synchronizers.
+  std::size_t next_looked_at_ = 0;  // An index of these.
   // There was no room for their next operation: a list, the oldest first.
   connection* first_stalled_ = nullptr;
   connection* last_stalled_ = nullptr;

@@ -8,7 +8,7 @@
 #include "base/format.hpp"
 #include "base/topology.hpp"
 #include "bootstrap/bootstrap.hpp"
-#include "runtime/network.hpp"
+#include "remote/port.hpp"
 #include "sched/scheduler.hpp"
 #include "weft/error.hpp"
 
@@ -88,7 +88,7 @@ std::optional<int> core_beside_workers(std::span<const cores_of_process> node, s
   std::set<int> taken;
   for (const cores_of_process& one : node)
     taken.insert(one.of_workers.begin(), one.of_workers.end());
-  // Those before it choose first.
+  // The processes before this one choose first.
   for (std::size_t i = 0;; ++i) {
     const auto& allowed = node[i].allowed;
     const auto at = std::ranges::find_if(allowed, [&](int cpu) { return !taken.contains(cpu); });

@@ -1,7 +1,5 @@
 #include "parcel/mpi/mpi_port.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -9,6 +7,7 @@
 
 #include "base/clock.hpp"
 #include "base/format.hpp"
+#include "base/kernel.hpp"
 #include "base/log.hpp"
 #include "base/start_thread.hpp"
 #include "bootstrap/bootstrap.hpp"
@@ -23,12 +22,12 @@ namespace weft::detail {
 namespace {
 
 constexpr int header_tag = 0;
-constexpr int release_tag = 1;  // Of the original.
+constexpr int release_tag = 1;  // Only mpi_orig sends such messages.
 constexpr int first_tag = 2;
 constexpr std::size_t header_bytes_max = 8192;
 constexpr std::size_t original_header_bytes = 512;
 constexpr std::size_t message_bytes_max = std::size_t{1} << 30;
-constexpr std::size_t connections_looked_at = 32;  // In a pass.
+constexpr std::size_t connections_looked_at = 32;  // A pass looks at so many.
 constexpr std::int64_t nap_ns = 100'000;
 constexpr std::uint64_t farewell_ns = 1'000'000'000;
 
@@ -41,13 +40,13 @@ std::unique_ptr<parcelport> make(const parcelport_name& name, const parcelport_s
 const parcelport_maker mpi_parcelports{
     [](std::string_view kind) noexcept { return kind == "mpi" || kind == "mpi_orig"; }, &make};
 
-// In front of every message.
+// It stands in front of every message.
 struct mpi_port::header {
   std::uint32_t magic = header_magic;
   std::uint32_t tag = 0;
-  std::uint32_t size = 0;   // Of the message.
-  std::uint32_t here = 0;   // As many of its bytes follow the header at once.
-  std::uint32_t apart = 0;  // As many of its last bytes come as a message of their own.
+  std::uint32_t size = 0;   // How many bytes the message has.
+  std::uint32_t here = 0;   // So many of its bytes follow the header at once.
+  std::uint32_t apart = 0;  // So many of its last bytes come as a message of their own.
   std::uint32_t chunks = 0;
   static constexpr std::uint32_t header_magic = 0x70777066;
   // Nothing follows.
@@ -62,6 +61,7 @@ struct mpi_port::connection {
   struct part {
     std::byte* bytes;
     std::size_t size;
+    bool ends_chunk = false;
   };
   bool sends = false;
   int process = 0;
@@ -74,8 +74,13 @@ struct mpi_port::connection {
   std::vector<std::byte> message;
   kept_values* kept = nullptr;
   std::unique_ptr<std::byte[]> heap;
-  chunked_task* then = nullptr;  // Of chunks; a receiver without one delivers its message.
-  bool has_chunks = false;       // Which are to follow what it receives, with its tag.
+  chunked_task* then = nullptr;  // It gets the chunks; a receiver without one delivers its message.
+  void add_chunk(std::byte* bytes, std::size_t size) {
+    for (; size > mpi_part_bytes_max; bytes += mpi_part_bytes_max, size -= mpi_part_bytes_max)
+      parts.push_back({bytes, mpi_part_bytes_max});
+    parts.push_back({bytes, size, true});
+  }
+  bool has_chunks = false;  // Which are to follow what it receives, with its tag.
 };
 
 // --- Begin and end --------------------------------------------------------------------------------
@@ -91,7 +96,7 @@ mpi_port::mpi_port(std::string name, bool is_original, std::string_view which,
       heard_(std::make_unique<heard>()),
       released_(std::make_unique<std::uint32_t>()),
       tags_(first_tag, std::min(mpi_.tag_max, mpi_tag_last), is_original) {
-  // Whose rank is whose number in the job.
+  // The processes say which rank each has in MPI.
   bootstrap& job = between_.job();
   constexpr std::string_view key = "weft.parcels.mpi";
   job.put(key, formatted("{}/{}", mpi_.rank, mpi_.size));
@@ -145,7 +150,7 @@ mpi_port::~mpi_port() {
       if (one->kept != nullptr) one->kept->free(*one->kept);
       return true;
     });
-    sched_yield();
+    give_core_up();
   }
   is_clean = is_clean && connections_.empty() && !waits_for_tags();
   for (auto& one : connections_) static_cast<void>(one.release());
@@ -232,12 +237,12 @@ std::unique_ptr<mpi_port::connection> mpi_port::connect(worker& here, outgoing_p
     if (front.apart != 0) made->parts.push_back({made->message.data() + first, front.apart});
   }
   for (const parcel_chunk& one : what.chunks)
-    made->parts.push_back({const_cast<std::byte*>(one.data), one.size});
+    made->add_chunk(const_cast<std::byte*>(one.data), one.size);
   made->kept = std::exchange(what.kept, nullptr);
   made->heap = std::move(what.heap);
   sending_.fetch_add(1, std::memory_order_relaxed);
   begin_own_work(here);
-  for (std::size_t i = 0; i <= what.chunks.size(); ++i) network::of(here).count_sent(what.process);
+  remote::uncounted_messages(here).leave_for(what.process, 1 + what.chunks.size());
   return made;
 }
 
@@ -248,9 +253,9 @@ bool mpi_port::send(worker& here, outgoing_parcel& what) {
       if (kept != nullptr) kept->free(*kept);
     }
   } freed{what.kept};
-  if (!network::of(here).device().is_alive(what.process)) return false;
+  if (!remote::port::of(here).is_alive(what.process)) return false;
   header front = front_of(what);
-  (void)post_in_wait(
+  (void)remote::post_in_wait(
       here,
       [&] {
         // Relaxed: about as many as that is well enough.
@@ -287,6 +292,7 @@ void mpi_port::send_at_once(worker& here, int process, int,
 
 bool mpi_port::post_next(connection& of) noexcept {
   const connection::part& one = of.parts[of.next];
+  if (one.size > mpi_post_bytes_max) return false;
   const int rank = rank_of_[static_cast<std::size_t>(of.process)];
   if (!of.sends) return mpi_.receive(place_, one.bytes, one.size, rank, of.tag, of.under_way);
   return mpi_.send(place_, one.bytes, one.size, rank, of.next == 0 ? header_tag : of.tag,
@@ -296,7 +302,7 @@ bool mpi_port::post_next(connection& of) noexcept {
 // Its operation is complete, or there has been none. Posts the next, and looks whether that is complete at once.
 void mpi_port::go_on(worker& here, std::unique_ptr<connection> of) noexcept {
   while (of->next != of->parts.size()) {
-    if (!post_next(*of)) return end(here, *of, false);
+    if (!post_next(*of)) return fail(here, *of);
     if (!of->sends && !of->has_chunks && of->next + 1 == of->parts.size())
       end_announcement(of->process, of->tag);
     int from = 0;
@@ -304,15 +310,16 @@ void mpi_port::go_on(worker& here, std::unique_ptr<connection> of) noexcept {
     const std::size_t expected = of->parts[of->next].size;
     switch (mpi_.test(of->under_way, from, size)) {
       case mpi_messages::state::failed:
-        return end(here, *of, false);
+        return fail(here, *of);
       case mpi_messages::state::under_way: {
         const std::lock_guard hold(lock_);
         connections_.push_back(std::move(of));
         return;
       }
       case mpi_messages::state::complete:
-        if (!of->sends && size != expected) return end(here, *of, false);
-        if (!of->sends && of->then != nullptr) network::of(here).count_received(of->process);
+        if (!of->sends && size != expected) return fail(here, *of);
+        if (!of->sends && of->parts[of->next].ends_chunk)
+          remote::uncounted_messages(here).have_come_from(of->process);
         ++of->next;
     }
   }
@@ -352,28 +359,38 @@ void mpi_port::end(worker& here, connection& of, bool complete) noexcept {
   end_own_work(here);
 }
 
+// The MPI refused an operation, or ended it otherwise than it should: whoever waits for this parcel would wait for ever,
+// and what follows on its tag would be taken for a part of it. So nothing goes between the two processes any more.
+void mpi_port::fail(worker& here, connection& of) noexcept {
+  try {
+    between_.mark_failed(
+        of.process, formatted("parcelport {}: its MPI could not {} {} bytes of a parcel", name_,
+                              of.sends ? "send" : "receive", of.parts[of.next].size));
+  } catch (const std::bad_alloc&) {
+    between_.mark_failed(of.process, {});
+  }
+  end(here, of, false);
+}
+
 void mpi_port::receive(worker& here, int process, std::uint64_t word,
                        std::span<const std::span<std::byte>> places, chunked_task& then) {
   if (word < first_tag || word > static_cast<std::uint64_t>(mpi_.tag_max)) {
     refuse(here, {process, 0}, "its chunks are to come with a tag that there is not");
     // The sender has counted them, and the job is to end.
-    for (std::size_t i = 0; i < places.size(); ++i) network::of(here).count_received(process);
+    remote::uncounted_messages(here).have_come_from(process, places.size());
     return then.abandon(then);
   }
   auto made = std::make_unique<connection>();
   made->process = process;
   made->tag = static_cast<int>(word);
-  for (const std::span<std::byte> one : places) made->parts.push_back({one.data(), one.size()});
+  for (const std::span<std::byte> one : places) made->add_chunk(one.data(), one.size());
   made->then = &then;
   begin_own_work(here);
   go_on(here, std::move(made));
 }
 
 void mpi_port::refuse(worker& here, const message_origin& from, const char* why) noexcept {
-  comm::event what;
-  what.process = from.process;
-  what.device = 0;
-  network::of(here).device().refuse(what, why);
+  remote::refuse(here, comm::address{from.process, 0}, why);
 }
 
 // --- What comes -----------------------------------------------------------------------------------
@@ -394,7 +411,7 @@ void mpi_port::listen_for_release() noexcept {
 
 void mpi_port::deliver(worker& here, int process, std::span<const std::byte> message) noexcept {
   parcel_receiver::expect_work(here);
-  network::of(here).count_received(process);
+  remote::uncounted_messages(here).have_come_from(process);
   receiver_.deliver(here, {process, 0}, message);
 }
 
@@ -462,7 +479,7 @@ void mpi_port::on_header(worker& here, int process, std::span<const std::byte> m
     made = std::make_unique<connection>();
     made->message.resize(front.size);
     made->parts.reserve(2);
-  } catch (const std::bad_alloc&) {  // Of what the other side says.
+  } catch (const std::bad_alloc&) {  // There is no room for what the other side says.
     refuse(here, {process, 0}, "there is no memory for it");
     return between_.mark_failed(
         process, formatted("there is no memory for a message of {} bytes from there", front.size));
@@ -547,10 +564,11 @@ bool mpi_port::look(worker& here) noexcept {
   }
   for (auto& [one, is_well] : found) {
     if (!is_well) {
-      end(here, *one, false);
+      fail(here, *one);
       continue;
     }
-    if (!one->sends && one->then != nullptr) network::of(here).count_received(one->process);
+    if (!one->sends && one->parts[one->next].ends_chunk)
+      remote::uncounted_messages(here).have_come_from(one->process);
     ++one->next;
     go_on(here, std::move(one));
   }

@@ -3,7 +3,7 @@
 //
 //   header       with tag 0: how long the message is, how many chunks it has, the tag of what follows, and the message
 //                itself where it fits; one receive for it is always posted
-//   what follows the message where it did not fit, then each chunk, one after the other, all with that tag
+//   what follows the message where it did not fit, then each chunk, a long one in parts, one after the other, all with that tag
 //   connection   of a message whose sends or receives are not complete: one operation of it at a time; all stand in a list
 //                that workers look at in turn
 //
@@ -29,7 +29,7 @@
 
 namespace weft::detail {
 
-class mpi_port final : public parcelport, public further_look {
+class mpi_port final : public parcelport, public poller {
  public:
   // Throws weft::error where that MPI's launcher has not started the job's processes.
   mpi_port(std::string name, bool is_original, std::string_view which, const parcelport_site& site);
@@ -67,6 +67,7 @@ class mpi_port final : public parcelport, public further_look {
   [[nodiscard]] bool post_next(connection& of) noexcept;
   void go_on(worker& here, std::unique_ptr<connection> of) noexcept;
   void end(worker& here, connection& of, bool complete) noexcept;
+  void fail(worker& here, connection& of) noexcept;
   void listen() noexcept;
   void listen_for_header() noexcept;
   void listen_for_release() noexcept;
@@ -84,24 +85,25 @@ class mpi_port final : public parcelport, public further_look {
   network& between_;
   scheduler& workers_;
   const mpi_messages& mpi_;
-  mpi_messages::place place_;    // Of this port alone: nothing of another job is in it.
-  std::vector<int> rank_of_;     // By process.
-  std::vector<int> process_of_;  // By rank.
+  mpi_messages::place place_;    // This port alone uses it: nothing of another job is in it.
+  std::vector<int> rank_of_;     // The rank of each process.
+  std::vector<int> process_of_;  // The process of each rank.
 
-  std::mutex listening_;  // Of the receive that is always posted, and where it goes.
+  std::mutex listening_;  // It protects the receive that is always posted, and where it goes.
   std::unique_ptr<heard> heard_;
   mpi_messages::request hears_;
   std::unique_ptr<std::uint32_t> released_;
   mpi_messages::request hears_release_;
 
-  std::mutex lock_;  // Of the connections and the tags.
+  std::mutex lock_;  // It protects the connections and the tags.
   std::vector<std::unique_ptr<connection>> connections_;
   std::size_t next_looked_at_ = 0;
   mpi_tags tags_;
   // Tags with which something is to come whose receives are not all posted yet, by their senders. Of each the messages
   // that have come since, with headers that name the same tag again.
   std::unordered_map<std::uint64_t, std::deque<std::vector<std::byte>>> announced_;
-  std::vector<std::pair<int, std::vector<std::byte>>> held_;  // By process: may be acted upon now.
+  std::vector<std::pair<int, std::vector<std::byte>>>
+      held_;                                // With their processes: these may be acted upon now.
   std::atomic<std::size_t> held_count_{0};  // Changed under the lock; without it a hint.
   std::atomic<std::size_t> sending_{0};
   std::atomic<bool> something_came_{false};  // While a worker slept.

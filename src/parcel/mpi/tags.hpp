@@ -10,10 +10,14 @@ namespace weft::detail {
 
 // The last tag, where an MPI has more: a test lets the numbers begin again soon. Set while no job runs.
 inline int mpi_tag_last = std::numeric_limits<int>::max();
+// Longer chunks go in parts of so many bytes: an MPI counts them in an int. A test makes it small, likewise.
+inline std::size_t mpi_part_bytes_max = std::size_t{1} << 30;
+// What is posted at once.
+inline std::size_t mpi_post_bytes_max = std::numeric_limits<int>::max();
 
 class mpi_tags {
  public:
-  // From `first`, which is above 0, to `last`. `reuses`: what was given back is taken before a new one, as the first version of HPX's port does;
+  // Tags run from `first`, which is above 0, to `last`. `reuses`: what was given back is taken before a new one, as the first version of HPX's port does;
   // else the next number is.
   mpi_tags(int first, int last, bool reuses) noexcept
       : first_(first), last_(last), reuses_(reuses), newest_(first - 1) {}

@@ -39,7 +39,7 @@ using error_code = boost::system::error_code;
 // The chunks of one parcel.
 struct tcp_port::gathering {
   std::vector<std::uint64_t> sizes;
-  std::vector<std::unique_ptr<std::byte[]>> early;  // Those that came before their place was known.
+  std::vector<std::unique_ptr<std::byte[]>> early;  // These came before their place was known.
   std::vector<std::span<std::byte>> places;         // Empty until then.
   std::size_t done = 0;                             // They come in their order.
   chunked_task* then = nullptr;
@@ -69,7 +69,7 @@ struct tcp_port::peer {
   // Senders and the thread.
   std::mutex out_lock;
   std::deque<unsent> queue;
-  bool is_written = false;               // By the thread, until the queue is empty.
+  bool is_written = false;               // The thread writes it, until the queue is empty.
   std::atomic<bool> is_closed{false};    // Changed under the lock; without it a hint.
   std::atomic<bool> is_to_close{false};  // Somebody has asked for it.
   std::atomic<bool> has_ended{false};    // It is closed, and all that it has told is acted upon.
@@ -81,14 +81,14 @@ struct tcp_port::peer {
   std::unordered_map<std::uint64_t, gathering> gatherings;
   std::size_t unclaimed_bytes = 0;
   bool is_broken = false;        // Nothing comes any more.
-  bool waits_for_place = false;  // Of the chunk that is next.
+  bool waits_for_place = false;  // The next chunk has none yet.
 
   // The thread alone.
   asio::steady_timer waits, silence;
   bool has_come = false;       // Somebody who has this process's key and claims to be it.
   bool is_waited_for = false;  // Until there is something to read.
   std::unique_ptr<std::byte[]> block;
-  std::size_t capacity = 0, filled = 0;  // Of the block: whole messages and what follows.
+  std::size_t capacity = 0, filled = 0;  // The block holds whole messages and what follows.
   // The chunks that are read now: those of `word`, of which the next one has come so far.
   bool in_chunks = false;
   std::uint64_t word = 0;
@@ -104,7 +104,7 @@ struct tcp_port::peer {
 class tcp_port::reader_and_writer {
  public:
   explicit reader_and_writer(tcp_port& of)
-      : of_(of), keep_(asio::make_work_guard(context_)), acceptor_(context_) {}
+      : of_(of), keep_(asio::make_work_guard(context_)), acceptor_(context_), links_(context_) {}
   reader_and_writer(const reader_and_writer&) = delete;
   reader_and_writer& operator=(const reader_and_writer&) = delete;
   ~reader_and_writer() { stop(); }
@@ -136,7 +136,7 @@ class tcp_port::reader_and_writer {
   }
 
  private:
-  // Who has connected and has not yet said who he is.
+  // A stranger has connected and has not yet said who he is.
   struct stranger {
     explicit stranger(tcp::socket&& of, asio::io_context& in) : socket(std::move(of)), limit(in) {}
     tcp::socket socket;
@@ -168,6 +168,7 @@ class tcp_port::reader_and_writer {
   bool find_place(peer& from);
   void end_chunk(peer& from);
   void write_later(peer& to);
+  void look_at_links();
   void go_silent(peer& of);
   void close(peer& of, const char* why);
 
@@ -175,14 +176,15 @@ class tcp_port::reader_and_writer {
   asio::io_context context_;
   asio::executor_work_guard<asio::io_context::executor_type> keep_;
   tcp::acceptor acceptor_;
+  asio::steady_timer links_;
   tcp_key key_;
-  std::vector<tcp_address> addresses_;  // Of all, complete before the thread runs.
+  std::vector<tcp_address> addresses_;  // They are complete before the thread runs.
   std::thread thread_;
   int strangers_ = 0;
   bool has_refused_ = false;
   std::mutex start_lock_;
   std::condition_variable somebody_came_;
-  int missing_ = 0;  // Of those that connect with this process.
+  int missing_ = 0;  // So many have yet to connect with this process.
 };
 
 }  // namespace weft::detail

@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 
@@ -17,6 +19,7 @@
 #include <cstring>
 
 #include "base/blocked_signals.hpp"
+#include "base/kernel.hpp"
 #include "base/log.hpp"
 #include "base/start_thread.hpp"
 #include "weft/error.hpp"
@@ -30,10 +33,24 @@ using namespace std::chrono_literals;
 constexpr auto start_max = 60s;
 constexpr auto connect_max = 10s;
 constexpr auto greeting_max = 5s;
-constexpr int strangers_max = 64;  // Beside the processes of the job, which all may come at once.
-// Who was not let in tries again after so long.
+constexpr int strangers_max =
+    64;  // The processes of the job come beside these, all at once perhaps.
+// A process that was not let in tries again after so long.
 constexpr auto connect_again = 100ms;
 constexpr const char* key_of_address = "weft.parcels.tcp";
+// When nothing comes or goes on a connection, the kernel asks the other kernel after so long, and again, so often; then it
+// breaks: after 9 s. Where data go, look_at_links() finds out.
+constexpr int asked_after_s = 3, asked_again_s = 2, asked_max = 3;
+
+void ask_when_silent(int socket) noexcept {
+  const auto set = [socket](int level, int option, int value) {
+    static_cast<void>(::setsockopt(socket, level, option, &value, sizeof value));
+  };
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, asked_after_s);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, asked_again_s);
+  set(IPPROTO_TCP, TCP_KEEPCNT, asked_max);
+}
 
 // The addresses of this host, those of real networks first.
 std::vector<std::string> own_hosts(bool only_this_host) {
@@ -106,7 +123,7 @@ void tcp_port::reader_and_writer::listen() {
   }
 }
 
-// Those with greater numbers are connected to; the others come.
+// This process connects to those with greater numbers; the others come.
 void tcp_port::reader_and_writer::meet_all() {
   const int self = of_.between_.process();
   missing_ = self;
@@ -125,6 +142,7 @@ void tcp_port::reader_and_writer::meet_all() {
   asio::post(context_, [this] {
     error_code ignored;
     acceptor_.close(ignored);  // Nobody else is to come.
+    look_at_links();
   });
 }
 
@@ -193,7 +211,7 @@ void tcp_port::reader_and_writer::connect(int process) {
     const auto said = try_to_connect(process, why);
     if (said == attempt::connected) return;
     if (said == attempt::failed || std::chrono::steady_clock::now() >= until) throw error(why);
-    std::this_thread::sleep_for(connect_again);
+    sleep_in_kernel(connect_again);
   }
 }
 
@@ -255,6 +273,7 @@ void tcp_port::reader_and_writer::settle(int process, tcp::socket&& by) {
   error_code ignored;
   by.non_blocking(true, ignored);
   by.set_option(tcp::no_delay(true), ignored);
+  ask_when_silent(by.native_handle());
   {
     const std::lock_guard hold(of.out_lock);
     of.socket = std::move(by);

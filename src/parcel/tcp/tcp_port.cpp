@@ -76,18 +76,18 @@ bool tcp_port::send(worker& here, outgoing_parcel& what) {
            to.is_closed.load(std::memory_order_relaxed);
   };
   if (!has_room()) [[unlikely]] {
-    const port::awake until_there_is_room(network::of(here));
+    const worker_device::awake until_there_is_room(network::of(here));
     here.wait_until(has_room, waits_at(waits_for_room, what.process));
   }
   if (to.is_closed.load(std::memory_order_relaxed)) [[unlikely]]
     return false;
-  network::of(here).count_sent(what.process);
+  remote::uncounted_messages(here).leave_for(what.process);
   if (!what.chunks.empty()) [[unlikely]] {
     // Relaxed: a number that no other parcel to there has is all that is wanted.
     const std::uint64_t word = to.next_word.fetch_add(1, std::memory_order_relaxed);
     std::memcpy(what.bytes.data() + what.bytes.size() - transmission_bytes(what.chunks.size()),
                 &word, sizeof word);
-    for (std::size_t i = 0; i < what.chunks.size(); ++i) network::of(here).count_sent(what.process);
+    remote::uncounted_messages(here).leave_for(what.process, what.chunks.size());
   }
   write(to, what.bytes, &what);
   return true;
@@ -97,7 +97,7 @@ void tcp_port::send_at_once(worker& here, int process, int,
                             std::span<const std::byte> bytes) noexcept {
   peer& to = *peers_[static_cast<std::size_t>(process)];
   if (to.is_closed.load(std::memory_order_relaxed)) return;  // The dead need none.
-  network::of(here).count_sent(process);
+  remote::uncounted_messages(here).leave_for(process);
   write(to, bytes, nullptr);
 }
 
@@ -142,26 +142,24 @@ void tcp_port::receive(worker& here, int process, std::uint64_t word,
     if (*why != '\0') {
       refuse(here, {process, 0}, why);
       // The sender has counted them, and the job is to end.
-      for (std::size_t i = 0; i < places.size(); ++i) network::of(here).count_received(process);
+      remote::uncounted_messages(here).have_come_from(process, places.size());
     }
     return then.abandon(then);
   }
   if (goes_on) network_->ask_to_go_on(from);
   if (!is_complete) return;
-  for (std::size_t i = 0; i < places.size(); ++i) network::of(here).count_received(process);
+  remote::uncounted_messages(here).have_come_from(process, places.size());
   end_chunks(then, true);
 }
 
 void tcp_port::refuse(worker& here, const message_origin& from, const char* why) noexcept {
-  comm::event what;
-  what.process = from.process;
-  network::of(here).device().refuse(what, why);
+  remote::refuse(here, comm::address{from.process, 0}, why);
 }
 
 bool tcp_port::end_operations_with_dead(worker& here) noexcept {
   for (const auto& one : peers_)
     if (one != nullptr && !one->is_closed.load(std::memory_order_relaxed) &&
-        !network::of(here).device().is_alive(one->process) &&
+        !remote::port::of(here).is_alive(one->process) &&
         !one->is_to_close.exchange(true, std::memory_order_relaxed))
       network_->ask_to_close(*one);
   return false;
@@ -218,7 +216,7 @@ void tcp_port::act_on(worker& here, happening& what) noexcept {
     for (int i = 0; i < workers_.worker_count(); ++i) workers_.at(i).notify();
   }
   if (what.then != nullptr) {
-    for (std::uint32_t i = 0; i < what.chunks; ++i) network::of(here).count_received(what.process);
+    remote::uncounted_messages(here).have_come_from(what.process, what.chunks);
     end_chunks(*what.then, what.is_complete);
     here.owner().end_network_work();
   }
@@ -230,7 +228,7 @@ void tcp_port::act_on(worker& here, happening& what) noexcept {
     if (frame.mark != tcp_mark::message) continue;
     // First, or this process could say that it has ended with this message, which is yet to become work.
     parcel_receiver::expect_work(here);
-    network::of(here).count_received(what.process);
+    remote::uncounted_messages(here).have_come_from(what.process);
     receiver_.deliver(here, {what.process, 0}, left.first(frame.bytes));
     left = left.subspan(frame.bytes);
   }
@@ -238,7 +236,7 @@ void tcp_port::act_on(worker& here, happening& what) noexcept {
 
 }  // namespace weft::detail
 
-#else  // Without Boost.Asio there is none.
+#else  // There is no Boost.Asio, and so no port.
 
 namespace weft::detail {
 

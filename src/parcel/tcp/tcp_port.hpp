@@ -20,7 +20,7 @@
 
 namespace weft::detail {
 
-class tcp_port final : public parcelport, public further_look {
+class tcp_port final : public parcelport, public poller {
  public:
   // Returns when this process is connected with all others; throws weft::error where one does not come.
   explicit tcp_port(const parcelport_site& site);
@@ -69,8 +69,8 @@ class tcp_port final : public parcelport, public further_look {
   parcel_receiver& receiver_;
   network& between_;
   scheduler& workers_;
-  std::vector<std::unique_ptr<peer>> peers_;  // By process; none for this one.
-  std::mutex lock_;                           // Of what has happened.
+  std::vector<std::unique_ptr<peer>> peers_;  // Each process has one, but for this one.
+  std::mutex lock_;                           // It protects what has happened.
   std::deque<happening> happened_;
   std::atomic<std::size_t> waiting_{0};  // How many; a hint.
   std::unique_ptr<reader_and_writer> network_;

@@ -3,6 +3,10 @@
 
 #if __has_include(<boost/asio/ip/tcp.hpp>)
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -23,8 +27,20 @@ constexpr std::size_t read_at_once_max = 64 * 1024;
 constexpr auto wait_for_place = 20ms;
 // Chunks of one process that nobody has asked for yet: what would go beyond waits in the kernel, and at its sender.
 constexpr std::size_t unclaimed_bytes_max = std::size_t{64} << 20;
-// Who has gone without a word is dead unless somebody else says so before, who knows more.
+// A process that has gone without a word is dead unless somebody else says so before, who knows more.
 constexpr auto silence_max = 2s;
+// How often the connections are looked at, and how often the kernel may repeat what nobody answers until the other host counts
+// as gone: 6 to 7 s.
+constexpr auto between_looks_at_links = 1s;
+constexpr int repeats_unanswered_max = 5;
+
+// The kernel of a host answers for processes that only compute, and for those that have no room.
+bool is_unanswered(int socket) noexcept {
+  tcp_info known = {};
+  socklen_t size = sizeof known;
+  if (::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &known, &size) != 0) return false;
+  return std::max(known.tcpi_retransmits, known.tcpi_probes) >= repeats_unanswered_max;
+}
 
 }  // namespace
 
@@ -174,7 +190,7 @@ void tcp_port::reader_and_writer::hand_over(peer& from, std::size_t bytes) {
   of_.tell(std::move(came));
 }
 
-// Where the next chunk goes to. False: not known yet.
+// Finds where the next chunk goes to. False: it is not known yet.
 bool tcp_port::reader_and_writer::find_place(peer& from) {
   const std::lock_guard hold(from.in_lock);
   gathering& of = from.gatherings.find(from.word)->second;
@@ -184,7 +200,7 @@ bool tcp_port::reader_and_writer::find_place(peer& from) {
     return true;
   }
   const bool has_waited = std::exchange(from.waits_for_place, true);
-  // Without a timer: somebody who receives this or another one asks to go on. Until then TCP holds the sender back.
+  // There is no timer: somebody who receives this or another one asks to go on. Until then TCP holds the sender back.
   if (from.unclaimed_bytes + from.left > unclaimed_bytes_max) return false;
   if (from.left > read_at_once_max && !has_waited) {
     from.waits.expires_after(wait_for_place);
@@ -231,6 +247,21 @@ void tcp_port::reader_and_writer::end_chunk(peer& from) {
     from.gatherings.erase(at);
   }
   of_.tell(std::move(came));
+}
+
+// A link that is cut closes no connection.
+void tcp_port::reader_and_writer::look_at_links() {
+  for (const auto& one : of_.peers_) {
+    if (one == nullptr || !one->socket.is_open() || !is_unanswered(one->socket.native_handle()))
+      continue;
+    close(*one, nullptr);
+    of_.between_.mark_failed(one->process,
+                             said_of(one->process, "is broken: its host does not answer"));
+  }
+  links_.expires_after(between_looks_at_links);
+  links_.async_wait([this](const error_code& failure) {
+    if (!failure) look_at_links();
+  });
 }
 
 // The other side has closed the connection, or it broke.

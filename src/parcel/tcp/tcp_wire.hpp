@@ -39,8 +39,8 @@ struct tcp_greeting {
   static constexpr std::uint64_t right_magic = 0x6c65637261703a77;
   std::uint64_t magic = right_magic;
   std::uint32_t version = parcel_version;
-  std::uint32_t process = 0;  // Who sends it.
-  tcp_key key;                // Of whom it is sent to.
+  std::uint32_t process = 0;  // This process sends it.
+  tcp_key key;                // The key is that of the process to which it is sent.
 };
 static_assert(sizeof(tcp_greeting) == 32 && std::is_trivially_copyable_v<tcp_greeting>);
 
@@ -59,13 +59,13 @@ enum class tcp_mark : std::uint32_t { message = 0x6d617266, end = 0x646e6566 };
 struct tcp_frame {
   tcp_mark mark = tcp_mark::message;
   std::uint32_t chunks = 0;
-  std::uint64_t bytes = 0;  // Of the message.
+  std::uint64_t bytes = 0;  // The message has so many.
 };
 static_assert(sizeof(tcp_frame) == 16 && std::is_trivially_copyable_v<tcp_frame>);
 
-// Of one message; several parcels that the layer sends as one are far shorter.
+// A message has at most so many; several parcels that the layer sends as one are far shorter.
 inline constexpr std::uint64_t tcp_message_bytes_max = std::uint64_t{1} << 33;
-// Of one chunk, as what there can be no memory for.
+// A chunk has at most so many: there can be no memory for more.
 inline constexpr std::uint64_t tcp_chunk_bytes_max = std::uint64_t{1} << 40;
 
 // Null when it can be. What is in the message is the layer's to judge.
@@ -90,7 +90,7 @@ struct tcp_chunks {
   parcel_header header;
   if (message.size() < sizeof header) return {};
   std::memcpy(&header, message.data(), sizeof header);
-  // With chunks it is a single parcel.
+  // A message with chunks is a single parcel.
   if (header.chunk_count != count) return {};
   tcp_chunks told;
   if (count == 0) return told;

@@ -12,7 +12,7 @@
 namespace weft::detail {
 namespace {
 
-// As much as the kernel takes, from byte `from` on; negative: the connection is broken.
+// Writes as much as the kernel takes, from byte `from` on; negative: the connection is broken.
 std::ptrdiff_t write_now(int socket, const tcp_frame& frame, std::span<const std::byte> bytes,
                          std::span<const parcel_chunk> chunks, std::size_t from) noexcept {
   iovec parts[2 + parcel_chunks_max];

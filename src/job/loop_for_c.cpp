@@ -1,5 +1,5 @@
 // Loops for programs in C.
-#include "weft/task.h"
+#include "weft/loop.h"
 
 #include <cstddef>
 
