@@ -1,0 +1,155 @@
+// C that C++ does not take: conversions of untyped addresses, of numbers to enumerations, of texts to char*, and a few
+// words. What else differs the compiler tells when it reads the result.
+#include <clang/AST/ParentMapContext.h>
+#include <clang/AST/RecursiveASTVisitor.h>
+
+#include <cctype>
+#include <map>
+
+#include "weft-translate/analysis.hpp"
+
+namespace weft::translate {
+
+using namespace clang;
+
+namespace {
+
+void add_to(source& file, unsigned at, const std::string& text) {
+  for (const edit& known : file.edits)
+    if (known.begin == at && known.end == at && known.out.size() == 1 && known.out[0].text == text)
+      return;
+  file.edits.push_back({at, at, {{.text = text}}});
+}
+
+class mending : public RecursiveASTVisitor<mending> {
+ public:
+  explicit mending(reading& r) : r_(r) {}
+
+  bool VisitImplicitCastExpr(ImplicitCastExpr* e) {
+    const Expr* from = e->getSubExpr();
+    const QualType to = e->getType();
+    switch (e->getCastKind()) {
+      case CK_BitCast:
+        if (from->getType()->isVoidPointerType() && to->isAnyPointerType() &&
+            !to->isVoidPointerType())
+          convert(from, to);
+        break;
+      case CK_IntegralCast:
+        if (const auto* constant = dyn_cast<DeclRefExpr>(bare(from));
+            to->isEnumeralType() &&
+            (constant == nullptr || !isa<EnumConstantDecl>(constant->getDecl())))
+          convert(from, to);
+        break;
+      case CK_ArrayToPointerDecay:
+        if (isa<StringLiteral>(from->IgnoreParens()) && !is_only_read(e)) convert(from, to);
+        if (const auto* literal = dyn_cast<CompoundLiteralExpr>(from->IgnoreParens());
+            literal != nullptr)
+          name_list(e, literal);
+        break;
+      default:
+        break;
+    }
+    return true;
+  }
+
+  // In C a character is an int.
+  bool VisitUnaryExprOrTypeTraitExpr(UnaryExprOrTypeTraitExpr* e) {
+    if (e->getKind() == UETT_SizeOf && !e->isArgumentType())
+      if (const auto* literal = dyn_cast<CharacterLiteral>(bare(e->getArgumentExpr())))
+        if (const auto where = r_.stretch_of(literal->getSourceRange())) {
+          add(where->file, where->begin, "((int)");
+          add(where->file, where->end, ")");
+        }
+    return true;
+  }
+
+ private:
+  [[nodiscard]] bool is_only_read(const Expr* e) const {
+    const auto parents = r_.context().getParents(*e);
+    if (parents.empty()) return true;
+    if (const auto* chosen = parents[0].get<ConditionalOperator>()) return is_only_read(chosen);
+    if (const auto* inside = parents[0].get<ParenExpr>()) return is_only_read(inside);
+    const auto* assigned = parents[0].get<BinaryOperator>();
+    return parents[0].get<CallExpr>() == nullptr && parents[0].get<VarDecl>() == nullptr &&
+           parents[0].get<ReturnStmt>() == nullptr && parents[0].get<InitListExpr>() == nullptr &&
+           (assigned == nullptr || !assigned->isAssignmentOp());
+  }
+
+  // (int[]){a, b} that a function is given to read.
+  void name_list(const ImplicitCastExpr* e, const CompoundLiteralExpr* literal) {
+    const auto parents = r_.context().getParents(*e);
+    const auto* made_constant = parents.empty() ? nullptr : parents[0].get<ImplicitCastExpr>();
+    if (made_constant == nullptr || !made_constant->getType()->getPointeeType().isConstQualified())
+      return;
+    const auto list = r_.stretch_of(literal->getInitializer()->getSourceRange());
+    const auto whole = r_.stretch_of(literal->getSourceRange());
+    if (!list || !whole || list->file != whole->file) return;
+    const QualType element = literal->getType()->getAsArrayTypeUnsafe()->getElementType();
+    source& file = r_.file_of(whole->file);
+    const std::string type =
+        "std::initializer_list<" +
+        element.getUnqualifiedType().getAsString(r_.context().getPrintingPolicy()) + ">";
+    for (const edit& known : file.edits)
+      if (known.begin == whole->begin && known.end == list->begin) return;
+    file.edits.push_back({whole->begin, list->begin, {{.text = type}}});
+    add(whole->file, list->end, ".begin()");
+    file.headers.insert("initializer_list");
+  }
+
+  void convert(const Expr* e, QualType to) {
+    if (e->getBeginLoc().isMacroID() && !r_.stretch_of(e->getSourceRange())) return;
+    const auto where = r_.stretch_of(e->getSourceRange());
+    if (!where) return;
+    const Expr* inner = e->IgnoreImpCasts();
+    const bool is_one = isa<CallExpr, DeclRefExpr, ParenExpr, MemberExpr, IntegerLiteral,
+                            ArraySubscriptExpr, StringLiteral>(inner);
+    add(where->file, where->begin,
+        "(" + to.getUnqualifiedType().getAsString(r_.context().getPrintingPolicy()) + ")" +
+            (is_one ? "" : "("));
+    if (!is_one) add(where->file, where->end, ")");
+  }
+  void add(const std::string& file, unsigned at, const std::string& text) {
+    add_to(r_.file_of(file), at, text);
+  }
+
+  reading& r_;
+};
+
+}  // namespace
+
+void mend_c(reading& r) {
+  mending m(r);
+  for (Decl* each : r.context().getTranslationUnitDecl()->decls())
+    if (!r.own_file(each->getLocation()).empty()) m.TraverseDecl(each);
+  // Words that C++ has in another form.
+  static const std::map<std::string, std::string> words = {{"register", ""},
+                                                           {"restrict", "__restrict"},
+                                                           {"_Bool", "bool"},
+                                                           {"_Static_assert", "static_assert"},
+                                                           {"_Noreturn", "[[noreturn]]"}};
+  for (auto& [name, file] : r.into().files) {
+    Lexer lexer(SourceLocation(), r.context().getLangOpts(), file.text.data(), file.text.data(),
+                file.text.data() + file.text.size());
+    Token token;
+    for (lexer.LexFromRawLexer(token); !token.is(tok::eof); lexer.LexFromRawLexer(token)) {
+      // "%d"NAME: C++ takes a name that touches a text for a part of it.
+      const auto place_of_token = static_cast<unsigned>(lexer.getCurrentBufferOffset());
+      const bool is_text = token.is(tok::string_literal);
+      const char next = place_of_token < file.text.size() ? file.text[place_of_token] : ' ';
+      if (is_text && (std::isalpha(static_cast<unsigned char>(next)) != 0 || next == '_'))
+        add_to(file, place_of_token, " ");
+      if (!token.is(tok::raw_identifier)) continue;
+      const auto found = words.find(token.getRawIdentifier().str());
+      if (found == words.end()) continue;
+      const auto at = static_cast<unsigned>(token.getRawIdentifier().data() - file.text.data());
+      bool is_known = false;
+      for (const edit& e : file.edits)
+        is_known |= e.begin == at && e.end > at && e.when == condition::always;
+      if (!is_known)
+        file.edits.push_back(
+            {at, at + static_cast<unsigned>(found->first.size()), {{.text = found->second}}});
+    }
+  }
+}
+
+}  // namespace weft::translate
