@@ -22,6 +22,7 @@
 #include "base/log.hpp"
 #include "cluster.hpp"
 #include "rank/start.hpp"
+#include "remote/port.hpp"
 #include "weft/weft.hpp"
 
 namespace weft::tests {
@@ -55,14 +56,14 @@ inline int workers_of_process(const options& how) {
 inline std::function<void(communicator&)> over(const std::string& transport,
                                                const std::function<void(communicator&)>& body) {
   return [&body, name = transport.substr(0, transport.find(':'))](communicator& world) {
-    const port& mine = network::of(*worker::current());
+    const remote::port mine = remote::port::of(*worker::current());
     const network& all = mine.owner();
     for (int other = 0; other < all.process_count(); ++other) {
       if (other == all.process()) continue;
       const bool near = all.job().node_of(other) == all.job().node_of(all.process());
-      EXPECT_EQ(mine.device().transport_to(other), name != "auto" ? name
-                                                   : near         ? "shm"
-                                                                  : "ofi")
+      EXPECT_EQ(mine.transport_to(other), name != "auto" ? name
+                                          : near         ? "shm"
+                                                         : "ofi")
           << "to process " << other;
     }
     body(world);

@@ -89,6 +89,9 @@ def check_otf2(directory):
         check(word in printed.stdout, f"otf2: no {word}")
     again = run(WEFTRUN, "--trace", "halo.otf2", "-n", "1", HALO, directory=directory)
     check(again.returncode != 0 and "new directory" in again.stderr and not again.stdout, f"otf2 twice: {again}")
+    # What is not known before the run either.
+    lost = run(WEFTRUN, "--trace", "lost.otf2", "-n", "1", "sh", "-c", f"mkdir lost.otf2; exec {HALO} 2", directory=directory)
+    check(lost.returncode == 2 and "1 ranks, 2 steps" in lost.stdout and "was not made" in lost.stderr, f"otf2 that is lost: {lost}")
 
 
 def measured(directory, size, post, latency):
@@ -151,6 +154,11 @@ def check_refused(directory):
     whole = Path(directory, "r0.events").read_bytes()
     Path(directory, "cut.events").write_bytes(whole[:-7])
     Path(directory, "foreign.events").write_bytes(b"x" * 4096)
+    for name, at in (("r0.events", len(whole) // 2), ("regions.record", 9000)):
+        flipped = bytearray(Path(directory, name).read_bytes())
+        flipped[at] ^= 0x20
+        Path(directory, "flipped" + Path(name).suffix).write_bytes(flipped)
+    Path(directory, "twice.events").write_bytes(2 * whole)
     for words, part in ((("replay", "cut.events"), "cut.events: "), (("replay", "foreign.events"), "foreign.events: "),
                         (("replay", "none.events"), "none.events"), (("replay", "r0.events", "--faster", "nowhere=5"), "nowhere"),
                         (("replay", "r0.events", "--faster", "MPI_Send"), "PLACE=PER CENT"),
@@ -159,6 +167,12 @@ def check_refused(directory):
                         (("scale", "allreduce", "--nodes", "65536", "--ranks-per-node", "64", "--message", "m8.json"), "ranks"),
                         (("scale", "halo.events", "--nodes", "2", "--message", "m8.json"), "record fewer"),
                         (("scale", "allreduce", "--topology", "torus"), "torus"),
+                        (("replay", "flipped.events"), "checksum"), (("otf2", "flipped.events", "f.otf2"), "checksum"),
+                        (("scale", "flipped.events", "--nodes", "2"), "checksum"), (("replay", "twice.events"), "twice.events: "),
+                        (("report", "regions.record", "--events", "r0.events"), "of another run"),
+                        (("report", "regions.record", "--events", "flipped.events"), "checksum"),
+                        (("report", "flipped.record"), "checksum"), (("compare", "regions.record", "flipped.record"), "checksum"),
+                        (("otf2", "r0.events", "none/a.otf2"), "none/a.otf2"), (("otf2", "r0.events", "/proc/a"), "/proc/a"),
                         (("otf2", "r0.events", "."), "new directory")):
         done = run(BREAKDOWN, *words, directory=directory)
         lines = done.stderr.strip().splitlines()
@@ -207,6 +221,11 @@ def check_causal(directory):
         check(float(rows[0]["delays_seconds"]) == 0 and float(rows[1]["delays_seconds"]) >= 0.5 * 12 * 0.005, f"causal: {rows}")
         check(rows[1]["visits"] == "12" and float(rows[1]["replay_gain_percent"]) > 0, f"causal: {rows}")
         check(float(rows[1]["seconds"]) > float(rows[1]["delays_seconds"]), f"causal: {rows}")
+    # A region of all ranks: each of them pays what it owes to the others, by a rest and a spin.
+    done = run(BREAKDOWN, "causal", "inner cells", "--runs", "1", "--reductions", "50", "--csv", "--", WEFTRUN, "-n", "2", "--workers",
+               "2", HALO, "20", "2000000", directory=directory)
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    check(done.returncode == 0 and len(rows) == 2 and float(rows[1]["delays_seconds"]) > 0, f"causal, a region of all ranks: {done}")
     done = run(BREAKDOWN, "causal", "MPI_Reduce in main", *words, directory=directory)
     check(done.returncode == 2 and "5 are the least" in done.stderr and done.stderr.count("\n") == 1, f"causal, two visits: {done}")
     done = run(BREAKDOWN, "causal", "nowhere", *words, directory=directory)
@@ -215,8 +234,20 @@ def check_causal(directory):
     check(done.returncode == 2 and "status 3" in done.stderr, f"causal of what fails: {done}")
 
 
+def check_model(directory):
+    """What the paper observed stands beside its own sums, and beside no others."""
+    done = run(BREAKDOWN, "model", directory=directory)
+    for line in (r"injection overhead, low level +295\.73 +282\.33 +\+4\.7 %", r"latency, low level +1135\.80 +1190\.25 +-4\.6 %",
+                 r"injection overhead +264\.97 +263\.91 +\+0\.4 %", r"latency +1387\.02 +1336\.00 +\+3\.8 %"):
+        check(re.search(line, done.stdout), f"model: no {line} in {done.stdout}")
+    Path(directory, "mine.txt").write_text("wire = 100\n")
+    done = run(BREAKDOWN, "model", "mine.txt", directory=directory)
+    check(done.returncode == 0 and "observed" not in done.stdout, f"model of other components: {done}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as directory:
+        check_model(directory)
         check_replay(directory)
         check_causal(directory)
         check_regions(directory)

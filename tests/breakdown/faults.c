@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include <weft/task.h>
+#include <weft/loop.h>
 
 enum { iterations = 12, ranks_max = 1024, long_message = 1 << 20 };
 

@@ -81,6 +81,8 @@ def check_sums(mode, data):
     check(abs(e["parallel"] - e["own"] - e["stolen"]) < 1e-3, f"{mode}: own and stolen work are not all: {e}")
 
 
+HEADER = 8192  # Bytes of a record before its accounts.
+
 # Mode: wait state, its cause, where those wait, and a word of the advice.
 FOUND = {
     "late_sender": ("late sender", 0, r"MPI_Recv in message_of at .*faults\.c:\d+", "sends late"),
@@ -176,12 +178,12 @@ def check_own_work(directory, mode, ranks):
     check(computing >= 0.8 * own, f"{mode}: rank 0 computes for {computing} s, by itself {own} s: {data['waits'][:3]}")
 
 
-def check_late_task(directory, mode, cause, where, *options):
+def check_late_task(directory, mode, state, cause, where, *options):
     """Who computed is the cause, by the name that the program has for it."""
     done, data, _ = breakdown(mode, directory, "-n", "2", *options, program=TASK_FAULTS)
     if done.returncode != 0 or data is None:
         raise NothingToSee(f"{mode}: status {done.returncode}: {done.stdout}{done.stderr}")
-    late = [w for w in data["waits"] if w["state"] == "late task" and w["cause"] == cause and re.fullmatch(where, w["cause_at"])]
+    late = [w for w in data["waits"] if w["state"] == state and w["cause"] == cause and re.fullmatch(where, w["cause_at"])]
     check(sum(w["seconds"] for w in late) > 0.03, f"{mode}: {json.dumps(data['waits'][:4], indent=1)}")
 
 
@@ -210,8 +212,9 @@ def main():
             for mode in ("barrier", "late_sender", "serial"):
                 until_each_held(f"efficiencies of {mode}", check_efficiencies, directory, mode)
         if TASK_FAULTS:
-            until_each_held("action", check_late_task, directory, "action", 1, r"action in answer_late", "--processes", "2")
-            until_each_held("coroutine", check_late_task, directory, "coroutine", 1, r"the coroutine in pass_on at task_faults\.cpp:\d+")
+            until_each_held("action", check_late_task, directory, "action", "late task", 1, r"action in \(anonymous namespace\)::answer_late", "--processes", "2")
+            until_each_held("coroutine", check_late_task, directory, "coroutine", "late task", 1, r"the coroutine in pass_on at task_faults\.cpp:\d+")
+            until_each_held("task", check_late_task, directory, "task", "task waits", 0, r"the promise in .* at task_faults\.cpp:\d+")
             check_fault("promise", directory, "-n", "2", program=TASK_FAULTS, known=FOUND_IN_TASKS)
 
         # The same output and status as without.
@@ -276,16 +279,16 @@ def main():
         check(run([BREAKDOWN, "compare", str(record)], directory).returncode == 2, "compare takes one record")
         content = record.read_bytes()
         for name, bad in (("short", content[:5000]), ("empty", b""), ("foreign", b"\x7fELF" + content[4:]),
-                          ("shares", content[:4096] + b"\x01\xff\xff\xff" + content[4100:])):
+                          ("shares", content[:HEADER] + b"\x01\xff\xff\xff" + content[HEADER + 4:])):
             (Path(directory) / name).write_bytes(bad)
             done = run([BREAKDOWN, "report", name], directory)
             check(done.returncode == 2 and done.stderr.startswith(f"weft-breakdown: {name}") and
                   done.stderr.count("\n") == 1, f"record '{name}': {done.returncode} {done.stderr}")
         # A rank that never ran, whose account says something all the same, and a directory in place of any file.
-        accounts = (len(content) - 4096) // 2
+        accounts = (len(content) - HEADER) // 2
         strange = bytearray(content)
-        strange[4096:4096 + accounts] = b"\x3f" * accounts
-        strange[4096:4100] = bytes(4)
+        strange[HEADER:HEADER + accounts] = b"\x3f" * accounts
+        strange[HEADER:HEADER + 4] = bytes(4)
         (Path(directory) / "strange").write_bytes(strange)
         done = run([BREAKDOWN, "report", "strange"], directory)
         check(done.returncode in (0, 2) and done.stderr.count("\n") <= 1, f"record 'strange': {done.returncode} {done.stderr}")

@@ -13,6 +13,11 @@ SHOTS = sys.argv[6] if len(sys.argv) > 6 else None
 TRAP = "<script>window.onerror = (m, f, l) => document.documentElement.setAttribute('data-error', m + ' at ' + l);</script>"
 
 
+# Half of a common screen. The last script tells how wide the page has become in it.
+NARROW = 800
+WIDTH = "document.documentElement.setAttribute('data-width', document.documentElement.scrollWidth + ' of ' + innerWidth);"
+
+
 def browse(page, *words):
     return subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
                            "--hide-scrollbars", *words, page.as_uri()], capture_output=True, text=True, timeout=120)
@@ -23,19 +28,23 @@ def check_page(page, with_plots, clicks=""):
     if not with_plots:  # As where the package is not installed.
         text = re.sub(r"</script>\n<script>\n.*?\n</script>\n<script>", lambda _: "</script>\n<script>\n</script>\n<script>",
                       text, count=1, flags=re.DOTALL)
-    text = text.replace("<head>", "<head>" + TRAP, 1).replace("</body>", f"<script>{clicks}</script></body>", 1)
+    text = text.replace("<head>", "<head>" + TRAP, 1).replace("</body>", f"<script>{clicks}{WIDTH}</script></body>", 1)
     page = page.with_name(page.stem + ("-d3" if with_plots else "-plain") + ".html")
     page.write_text(text)
-    shown = browse(page, "--dump-dom").stdout
+    shown = browse(page, "--dump-dom", f"--window-size={NARROW},2000").stdout
     error = re.search(r'data-error="([^"]*)"', shown)
     if error or 'data-ready="1"' not in shown:
         sys.exit(f"{page.name}: {error.group(1) if error else 'the script did not come to its end'}")
+    width = re.search(r'data-width="(\d+) of (\d+)"', shown)
+    if not width or int(width.group(1)) > int(width.group(2)) or int(width.group(2)) > NARROW:
+        sys.exit(f"{page.name}: in a window of {NARROW} the page is {width and width.group(0)} wide")
     if with_plots != ("<svg" in shown):
         sys.exit(f"{page.name}: plots {'are missing' if with_plots else 'without d3'}")
     if re.search(r"(?:src|href)\s*=\s*[\"']?(?:https?:)?//", re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)):
         sys.exit(f"{page.name}: the page asks for something of a network")
     if SHOTS:
-        browse(page, f"--screenshot={SHOTS}/{page.stem}.png", "--window-size=1120,2600")
+        for width in (NARROW, 1120):
+            browse(page, f"--screenshot={SHOTS}/{page.stem}-{width}.png", f"--window-size={width},2600")
     return shown
 
 
@@ -77,6 +86,11 @@ def main():
         else:
             print("d3 is not installed: tables only")
         check_page(few, False)
+        paths = Path(directory) / "paths.html"
+        subprocess.run([WEFTRUN, "--breakdown", "--breakdown-file", str(paths), "--call-paths", "-n", "4", FAULTS, "late_sender"], check=True,
+                       capture_output=True, timeout=120)
+        if not re.search(r"message_of at [^<]* ← main at ", check_page(paths, has_d3)):
+            sys.exit("the page has no path of callers")
         # With a message that has been measured.
         made = few.with_name("message.html")
         for words in (["measure", "--face", "fellows", "--runs", "1", "--samples", "100", "--out", str(few.with_name("here.json"))],

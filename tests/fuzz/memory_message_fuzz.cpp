@@ -38,7 +38,8 @@ constexpr int handlers_set = 3;           // Ids 1 to 3 on both PEs.
 struct {
   int ready = 0;
   bool has_ended = false;
-  std::array<comm::handler_id, 9> names;
+  std::uint32_t part = 0;  // The number of each rank's part of the heap.
+  std::array<comm::handler_id, 10> names;
 } now;
 
 class hostile_endpoint final : public tests::made_up_endpoint {
@@ -97,6 +98,10 @@ class hostile_endpoint final : public tests::made_up_endpoint {
   std::uint64_t distance() {
     return field64(from_.byte() % 8u * 8 + (heap_bytes - 64) * (from_.byte() % 2u));
   }
+  // One of the first names of a reply table.
+  std::uint32_t name_of_question(int index_bits) {
+    return field((1 + from_.byte() % 4u) << index_bits | from_.byte() % 4u);
+  }
   // An update_kind.
   std::uint32_t kind() {
     return field(from_.byte() % 9u | from_.byte() % 5u << 8 | (from_.byte() % 2u) << 16);
@@ -108,26 +113,24 @@ class hostile_endpoint final : public tests::made_up_endpoint {
     const std::size_t which = from_.byte() % now.names.size();
     header.handler = now.names[which].index;
     header.tag = distance();
-    header.size = two(field(0), near());
-    header.operation = two(field(from_.byte() % 4u), field(from_.byte() % 4u));
+    header.size = two(field(now.part), near());
+    header.operation = two(name_of_question(8), far());
     switch (which) {
       case 0:  // put
         add_any(data, from_.byte());
         break;
       case 1:  // get
         header.user = field(from_.byte());
-        add(data, far());
         break;
       case 2:  // update
         header.user = kind();
         add_any(data, 16);
-        add(data, far());
         break;
       case 3:  // flush
-        add(data, far());
         break;
       case 4:  // answer
         header.size = near();
+        header.operation = name_of_question(8);
         add_any(data, field(from_.byte() % 4u * 8) % 100);
         break;
       case 5:  // look
@@ -137,7 +140,7 @@ class hostile_endpoint final : public tests::made_up_endpoint {
           const bool is_update = from_.byte() < 128;
           const std::uint32_t bytes = is_update ? 8 : field(from_.byte() % 40u);
           add(data, distance());
-          add(data, field(0));
+          add(data, field(now.part));
           add(data, is_update ? kind() | 1u << 31 : bytes);
           add_any(data, bytes % 4096 / 8 * 8 + (bytes % 8 != 0 ? 8 : 0));
         }
@@ -158,9 +161,14 @@ class hostile_endpoint final : public tests::made_up_endpoint {
         const std::uint32_t offset = is_whole ? 0 : field(from_.byte());
         header.tag = two(is_whole ? data.size() : field(from_.byte()), offset);
         header.size = two(id, near());
-        header.operation = two(field(from_.byte() % 3u), far());
+        header.operation = two(from_.byte() < 128 ? 0 : name_of_question(16), far());
         break;
       }
+      case 8:  // elements
+        header.user = field(from_.byte() % 32u << 8 | from_.byte());
+        add(data, field64(from_.byte() % 5u));
+        add_any(data, from_.byte() % 5u * 8);
+        break;
       default:  // handled
         header.tag = field64(from_.byte() % 4u * 32);
         header.size = near();
@@ -186,11 +194,24 @@ void sends_on(void* payload, std::size_t length, void* args_r, void* args_p, int
   shmem::am_send("fuzz", SHMEM_CTX_DEFAULT, 1, payload, std::min<std::size_t>(length, 100), source);
 }
 
-// What initiator::attach() and shmem_init() make, without the peer.
+// What initiator::allocate() makes. The parts lie in memory of which the end is nobody's.
+alignas(64) std::array<std::array<std::byte, arena_bytes>, ranks> heaps;
+const rma::region& make_heap(memory& shared, initiator& mine, int rank) {
+  rma::region_table& table = shared.add_table(1);
+  table.size = ranks;
+  table.bases.resize(ranks);
+  for (std::size_t i = 0; i < ranks / 2; ++i) table.bases[i] = heaps[i].data();
+  now.part = mine.exposed().reserve();  // The same of both ranks: it is the first.
+  table.common = {heap_bytes, 1, now.part};
+  const std::span<std::byte> own(heaps[static_cast<std::size_t>(rank)].data(), heap_bytes);
+  mine.exposed().expose(now.part, own);
+  return mine.add(table, rank, own, now.part);
+}
+
+// What shmem_init() makes, without the peer.
 shmem::pe_state& make_pe(detail::rank_state& me) {
   memory& shared = memory::of(me);
-  shared.make_arena(arena_bytes);
-  me.faces[rma::face_slot] = std::make_unique<initiator>(me, shared, heap_bytes);
+  initiator& mine = initiator::attach(me);
   auto made = std::make_unique<shmem::pe_state>(me);
   shmem::pe_state& pe = *made;
   me.faces[shmem::face_slot] = std::move(made);
@@ -199,7 +220,8 @@ shmem::pe_state& make_pe(detail::rank_state& me) {
   pe.settings.am_queue_bytes = 1 << 20;
   pe.number = me.number;
   pe.size = ranks;
-  pe.memory = initiator::of(me);
+  pe.memory = &mine;
+  pe.symmetric.set(make_heap(shared, mine, me.number), {});
   pe.teams.push_back(std::make_unique<shmem::team>());
   pe.teams[0]->ranks.emplace(communicator(me.shared->world, me.number));
   process.pes[static_cast<std::size_t>(me.number)] = &pe;
@@ -208,9 +230,9 @@ shmem::pe_state& make_pe(detail::rank_state& me) {
       std::vector<published<shmem::am_queue*>>(static_cast<std::size_t>(j.workers->worker_count()));
   pe.messages.storage.resize(pe.messages.from.size());
   const memory::names& of_memory = shared.messages();
-  now.names = {of_memory.put,      of_memory.get,    of_memory.update,
-               of_memory.flush,    of_memory.answer, of_memory.look,
-               of_memory.gathered, process.part,     process.handled};
+  now.names = {of_memory.put,      of_memory.get,  of_memory.update,   of_memory.flush,
+               of_memory.answer,   of_memory.look, of_memory.gathered, process.part,
+               of_memory.elements, process.handled};
   pe.usable = true;
   for (int i = 0; i < handlers_set; ++i) {
     int id = 0;
@@ -222,7 +244,7 @@ shmem::pe_state& make_pe(detail::rank_state& me) {
 
 template <class T = std::uint64_t>
 T* word_of(const shmem::pe_state& pe, std::size_t at) {
-  return reinterpret_cast<T*>(pe.memory->heap().data() + at);
+  return reinterpret_cast<T*>(pe.symmetric.heap().data() + at);
 }
 
 void call(shmem::pe_state& pe, int which) {
@@ -235,14 +257,14 @@ void call(shmem::pe_state& pe, int which) {
       while (!now.has_ended) (void)shmem::am_poll("fuzz", nullptr);
       break;
     case 1:
-      mine.put(c, word_of(pe, 8), &got, sizeof got, other);
+      mine.put(c, pe.symmetric.at(word_of(pe, 8), other), &got, sizeof got);
       mine.quiet(c);
       break;
     case 2:
-      mine.get(c, got.data() + 2, word_of(pe, 16), 64, other);
+      mine.get(c, got.data() + 2, pe.symmetric.at(word_of(pe, 16), other), 64);
       break;
     case 3:
-      (void)mine.fetch<update::add>(c, word_of(pe, 24), std::uint64_t{1}, other);
+      (void)mine.fetch<update::add>(c, pe.symmetric.at(word_of(pe, 24), other), std::uint64_t{1});
       break;
     case 4:
       (void)shmem::am_call("fuzz", 1, got.data(), 8, other, got.data() + 2, 64, nullptr);
@@ -254,7 +276,7 @@ void call(shmem::pe_state& pe, int which) {
     case 6:
       shmem::session_start("fuzz", SHMEM_CTX_DEFAULT, SHMEM_CTX_SESSION_BATCH, nullptr, 0);
       for (int i = 0; i < 20; ++i) {
-        mine.put(c, word_of(pe, 8), std::uint64_t{1}, other);
+        mine.put(c, pe.symmetric.at(word_of(pe, 8), other), std::uint64_t{1});
         shmem::am_send("fuzz", SHMEM_CTX_DEFAULT, 1, got.data(), 8, other);
       }
       shmem::session_stop("fuzz", SHMEM_CTX_DEFAULT);
@@ -276,8 +298,11 @@ void take_part(int which) {
   } catch (const error&) {
   }
   pe.usable = false;
-  const std::byte* const behind = pe.memory->heap().data() + heap_bytes;
-  for (std::size_t i = 0; i < arena_bytes - heap_bytes; ++i) require(behind[i] == std::byte{0});
+  for (std::byte& one : heaps[static_cast<std::size_t>(pe.number)]) {
+    require(&one < heaps[static_cast<std::size_t>(pe.number)].data() + heap_bytes ||
+            one == std::byte{0});
+    one = {};
+  }
 }
 
 }  // namespace

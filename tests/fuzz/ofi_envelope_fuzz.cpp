@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -64,6 +65,52 @@ class listener {
   std::array<std::uint32_t, 3> received_{0, 0xfffffffe, 0x7fffffff};
 };
 
+// The same of sealed messages, with real keys of two endpoints: what the other one seals, and what anybody makes of it.
+class sealed_listener {
+ public:
+  void hear(tests::byte_source& from) {
+    std::vector<std::byte> bytes(sizeof(ofi_sealed_envelope) + 1 + from.byte() % 96);
+    for (std::byte& each : bytes) each = static_cast<std::byte>(from.byte());
+    const std::span<std::byte> message = std::span(bytes).subspan(sizeof(ofi_sealed_envelope));
+    const std::vector<std::byte> plain(message.begin(), message.end());
+    // Of its past, its next or a later number.
+    const std::uint64_t number = received_ + from.byte() % 5 - 2;
+    ofi_sealed_envelope envelope{0, static_cast<std::uint32_t>(number), {}};
+    require(sender_->seal(number, message, envelope.code.data()));
+    std::memcpy(bytes.data(), &envelope, sizeof envelope);
+    const std::vector<std::byte> as_sealed = bytes;
+    for (int changes = from.byte() % 4; changes > 0; --changes) {
+      const std::size_t at = from.byte() % bytes.size();
+      bytes[at] ^= static_cast<std::byte>(from.byte());
+    }
+    if (from.byte() < 32) bytes.resize(from.byte() % (bytes.size() + 1));
+    const bool is_changed = bytes != as_sealed;
+    const ofi_arrival arrived = judge_sealed(
+        bytes, 2, [&](std::uint32_t sender) { return sender == 0 ? received_ : 0; },
+        [&](std::uint32_t sender, std::uint64_t claimed, std::span<std::byte> what,
+            const std::byte* code) { return sender == 0 && receiver_->open(claimed, what, code); });
+    if (is_changed) {
+      require(why_refused(arrived.verdict) != nullptr && arrived.verdict != ofi_verdict::repeated);
+      return;
+    }
+    require(std::equal(plain.begin(), plain.end(), bytes.begin() + sizeof envelope, bytes.end()));
+    if (number != received_) {
+      require(arrived.verdict == (number < received_ ? ofi_verdict::repeated : ofi_verdict::gap));
+      return;
+    }
+    require(arrived.verdict == what_stands_behind(plain.size(), ofi_sealed_note_bytes));
+    ++received_;
+  }
+
+ private:
+  const key_pair keys_[2];
+  const std::unique_ptr<sealed_channel> sender_ =
+      keys_[0].channel_with(keys_[1].told(), 0, 1, protection::encrypt);
+  const std::unique_ptr<sealed_channel> receiver_ =
+      keys_[1].channel_with(keys_[0].told(), 1, 0, protection::encrypt);
+  std::uint64_t received_ = 0xfffffffd;  // Near where 32 bits wrap.
+};
+
 std::vector<std::byte> make(tests::byte_source& from, const listener& to) {
   ofi_envelope envelope{};
   envelope.sender = from.byte() % 4;
@@ -84,5 +131,8 @@ std::vector<std::byte> make(tests::byte_source& from, const listener& to) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   listener to;
   for (tests::byte_source from(data, size); !from.ended();) to.hear(make(from, to));
+  // The keys of a run differ from those of the next; what holds does not depend on them.
+  static sealed_listener of_sealed;
+  for (tests::byte_source from(data, size); !from.ended();) of_sealed.hear(from);
   return 0;
 }

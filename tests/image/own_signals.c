@@ -75,6 +75,25 @@ static void older_calls(void) {
   close(ends[1]);
 }
 
+/* A fault that is sent, not caused, can be ignored; by the rank that wants it. */
+static void ignored_faults(void) {
+  const int faults[] = {SIGFPE, SIGSEGV, SIGSYS};
+  for (int i = 0; i < 3; ++i) {
+    struct sigaction now;
+    if (rank == 0) signal(faults[i], SIG_IGN);
+    MPI_Barrier(MPI_COMM_WORLD);
+    expect(sigaction(faults[i], NULL, &now) == 0 && (now.sa_handler == SIG_IGN) == (rank == 0), "who ignores a fault");
+    if (rank == 0) expect(raise(faults[i]) == 0 && kill(getpid(), faults[i]) == 0, "a fault that is ignored");
+    MPI_Barrier(MPI_COMM_WORLD);
+    const union sigval value = {.sival_int = 1};
+    signal(faults[i], on_signal);
+    expect(kill(getpid(), faults[i]) == 0 && take() == faults[i], "a fault that a rank sends to itself");
+    expect(sigqueue(getpid(), faults[i], value) == 0 && take() == faults[i], "a fault with a value");
+    MPI_Barrier(MPI_COMM_WORLD);
+    signal(faults[i], SIG_DFL);
+  }
+}
+
 static sigjmp_buf place;
 static jmp_buf within;
 static void on_signal_jumps(int number) {
@@ -182,6 +201,7 @@ int main(int argc, char** argv) {
   MPI_Barrier(MPI_COMM_WORLD);
   broken_pipes();
   older_calls();
+  ignored_faults();
   jumps();
   threads();
   int right = wrong == 0, all;

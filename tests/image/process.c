@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <mpi.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -33,6 +34,8 @@
 
 static int rank, size;
 static int wrong;
+/* That of the process, which ranks may share: each has another for its own. */
+static pid_t number_of_process(void) { return (pid_t)syscall(SYS_getpid); }
 
 static void expect(int right, const char* what) {
   if (right) return;
@@ -201,6 +204,8 @@ static void children(void) {
     expect(system("exit 80") >> 8 == 80, "system");
     FILE* const pipe = popen("exit 90", "r");
     expect(pipe != NULL && pclose(pipe) >> 8 == 90, "popen");
+    FILE* const closed = popen("exit 91", "r");
+    expect(closed != NULL && fclose(closed) >> 8 == 91, "popen, ended by fclose");
     expect(wait(&status) == -1 && errno == ECHILD, "nobody is left");
     MPI_Barrier(MPI_COMM_WORLD);
   }
@@ -212,6 +217,110 @@ static void children(void) {
     _exit(wait(&status) == own && WEXITSTATUS(status) == 5 ? 0 : 1);
   }
   expect(wait(&status) == child && status == 0, "a child of a child");
+}
+
+/* --- Descriptors of children ------------------------------------------------------------------------------------ */
+
+/* Children that do nothing but live, with what they were given. */
+static void start_all_ways(pid_t children[4], FILE** stream) {
+  char* const words[] = {"sleep", "100", NULL};
+  children[0] = fork();
+  if (children[0] == 0) execvp("sleep", words), _exit(99);
+  children[1] = vfork();
+  if (children[1] == 0) execve("/bin/sleep", words, environ), _exit(99);
+  expect(posix_spawnp(&children[2], "sleep", NULL, NULL, words, environ) == 0, "posix_spawnp");
+  /* A child that starts no program. */
+  children[3] = fork();
+  if (children[3] == 0) sleep(100), _exit(99);
+  *stream = popen("read line", "w");
+  expect(*stream != NULL, "popen");
+}
+static void end_all(const pid_t children[4], FILE* stream) {
+  for (int i = 0; i < 4; ++i) expect(kill(children[i], SIGKILL) == 0 && status_of(children[i]) == SIGKILL, "a child");
+  fputs("line\n", stream);
+  expect(pclose(stream) == 0, "pclose");
+}
+
+/* Whether there is nobody left who could write. */
+static int has_ended(int end) {
+  struct pollfd all = {end, POLLIN, 0};
+  char rest;
+  const int is_over = poll(&all, 1, 10000) == 1 && read(end, &rest, 1) == 0;
+  close(end);
+  return is_over;
+}
+/* What is written there by a program that this rank starts. */
+static int gets_from_program(int in, int out) {
+  char command[64], got[8] = "";
+  snprintf(command, sizeof command, "echo own > /proc/self/fd/%d", out);
+  return system(command) == 0 && read(in, got, sizeof got) == 4 && strcmp(got, "own\n") == 0;
+}
+
+static int shares_process(void);
+static void descriptors(const char* directory) {
+  pid_t children[4];
+  FILE* stream;
+  char name[PATH_MAX];
+  for (int owner = 0; owner < size; ++owner) {
+    snprintf(name, sizeof name, "%s/locked", directory);
+    int ends[2] = {-1, -1}, sockets[2] = {-1, -1}, again = -1, listens = -1, port = 0, locked = -1;
+    struct sockaddr_in where = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof where;
+    if (rank == owner) {
+      expect(pipe(ends) == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0, "pipe and socketpair");
+      again = fcntl(ends[1], F_DUPFD, 100);
+      expect(again >= 100 && dup2(again, again + 1) == again + 1, "F_DUPFD and dup2");
+      expect(fcntl(ends[0], F_GETFD) == 0 && fcntl(again, F_GETFD) == 0, "open to programs");
+      listens = socket(AF_INET, SOCK_STREAM, 0);
+      expect(bind(listens, (struct sockaddr*)&where, length) == 0 && listen(listens, 2) == 0, "listen");
+      getsockname(listens, (struct sockaddr*)&where, &length);
+      port = where.sin_port;
+      locked = open(name, O_RDWR | O_CREAT, 0600);
+      expect(flock(locked, LOCK_EX) == 0, "flock");
+    }
+    MPI_Bcast(&port, 1, MPI_INT, owner, MPI_COMM_WORLD);
+    if (rank != owner) start_all_ways(children, &stream);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == owner) {
+      expect(gets_from_program(ends[0], ends[1]), "a program has those of its rank");
+      close(ends[1]);
+      close(again);
+      close(again + 1);
+      close(sockets[1]);
+      close(listens);
+      close(locked);
+      expect(has_ended(ends[0]), "the end of a pipe");
+      expect(has_ended(sockets[0]), "the end of a connection");
+      locked = open(name, O_RDWR);
+      expect(flock(locked, LOCK_EX | LOCK_NB) == 0, "a lock that was given up");
+      close(locked);
+      unlink(name);
+      where.sin_port = (in_port_t)port;
+      listens = socket(AF_INET, SOCK_STREAM, 0);
+      expect(connect(listens, (struct sockaddr*)&where, sizeof where) == -1 && errno == ECONNREFUSED, "a closed port");
+      close(listens);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank != owner) end_all(children, stream);
+  }
+  /* Streams of popen() before are closed in the child of a later one. */
+  FILE* const first = popen("cat >/dev/null", "w");
+  FILE* const second = popen("cat >/dev/null", "w");
+  expect(first != NULL && pclose(first) == 0 && second != NULL && pclose(second) == 0, "two of popen()");
+  /* A rank closes its own. */
+  int mine[2], kept = rank;
+  expect(pipe(mine) == 0 && write(mine[1], &kept, sizeof kept) == sizeof kept, "pipe");
+  const int shares = shares_process();
+  if (rank % 2 == 0 && shares) {
+    closefrom(3);
+    expect(fcntl(mine[0], F_GETFD) == -1 && errno == EBADF, "closefrom");
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank % 2 != 0 || !shares) {
+    expect(read(mine[0], &kept, sizeof kept) == sizeof kept && kept == rank, "what another rank has closed");
+    close(mine[0]);
+    close(mine[1]);
+  }
 }
 
 /* --- Standard output ------------------------------------------------------------------------------------------- */
@@ -437,7 +546,7 @@ static void wait_in(int way) {
     }
     case 15: { /* As C++'s atomics wait. */
       static int word;
-      const struct place_of_word mine = {&word, getpid()};
+      const struct place_of_word mine = {&word, number_of_process()};
       word = 0;
       MPI_Send(&mine, sizeof mine, MPI_BYTE, next_rank(), 1, MPI_COMM_WORLD);
       struct timespec moment = {0, 300000000}; /* Of another process, a time ends it. */
@@ -523,7 +632,7 @@ static void help(int way, int whom) {
       struct place_of_word its;
       MPI_Recv(&its, sizeof its, MPI_BYTE, whom, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       let_others_begin();
-      if (its.process != getpid()) break;
+      if (its.process != number_of_process()) break;
       __atomic_store_n(its.word, 1, __ATOMIC_RELEASE);
       syscall(SYS_futex, its.word, 1, 1, NULL, NULL, 0);
       break;
@@ -693,19 +802,22 @@ static void locks(const char* directory) {
   FILE* const stream = fopen(own, "r");
   fclose(stream);
   expect(in_child(is_kept_out, own) == 4, "fclose drops");
+  const int second = open(own, O_RDONLY);
+  expect(lock_bytes(one, F_SETLK, F_WRLCK, 0, 0) == 0 && in_child(is_kept_out, own) == 3, "a child is kept out again");
+  expect(close_range((unsigned)second, (unsigned)second, 0) == 0 && in_child(is_kept_out, own) == 4, "close_range drops");
   close(one);
   unlink(own);
   /* Two that wait for each other: one is told. */
   if (size > 1 && rank < 2) {
     snprintf(path, sizeof path, "%s", place("circle", 0));
     one = open(path, O_RDWR | O_CREAT, 0600);
-    int together = getpid();
+    int together = number_of_process();
     MPI_Sendrecv_replace(&together, 1, MPI_INT, 1 - rank, 3, 1 - rank, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     expect(lock_bytes(one, F_SETLK, F_WRLCK, rank, 1) == 0, "one's own half");
     MPI_Sendrecv(NULL, 0, MPI_INT, 1 - rank, 4, NULL, 0, MPI_INT, 1 - rank, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     int is_told = 0;
     /* Between processes of a job the kernel sees no circle. */
-    if (together == getpid()) {
+    if (together == number_of_process()) {
       is_told = lock_bytes(one, F_SETLKW, F_WRLCK, 1 - rank, 1) == -1;
       if (is_told) expect(errno == EDEADLK, "a circle");
       lock_bytes(one, F_SETLK, F_UNLCK, 0, 0);
@@ -838,14 +950,14 @@ enum { looks_max = 20000 };
 #define AWAIT(holds) \
   for (int looks = 0; looks < looks_max && !(holds); ++looks) usleep(1000)
 static int shares_process(void) {
-  int mine = getpid(), least, most;
+  int mine = number_of_process(), least, most;
   MPI_Allreduce(&mine, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   MPI_Allreduce(&mine, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   return size > 1 && least == most;
 }
 static int is_first_of_process(void) {
   int* const all = malloc((size_t)size * sizeof *all);
-  const int mine = getpid();
+  const int mine = number_of_process();
   MPI_Allgather(&mine, 1, MPI_INT, all, 1, MPI_INT, MPI_COMM_WORLD);
   int first = 0;
   while (all[first] != mine) ++first;
@@ -864,7 +976,7 @@ static void signals(const char* directory) {
   const pid_t sender = sends ? fork() : -1;
   if (sender == 0) {
     usleep(50000);
-    kill(getppid(), SIGUSR1);
+    kill((pid_t)syscall(SYS_getppid), SIGUSR1);
     _exit(0);
   }
   MPI_Barrier(MPI_COMM_WORLD);
@@ -1055,10 +1167,10 @@ static void signals(const char* directory) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* A file for oneself, by the number of the process. */
+/* A file for oneself, by the number of the process as code that ranks share has it. */
 static void scratch(const char* directory) {
   char name[PATH_MAX];
-  snprintf(name, sizeof name, "%s/scratch.%d.tmp", directory, (int)getpid());
+  snprintf(name, sizeof name, "%s/scratch.%d.tmp", directory, (int)number_of_process());
   for (int i = 0; i < size; ++i) {
     if (i == rank) {
       FILE* const file = fopen(name, "w");
@@ -1197,6 +1309,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "locks") == 0) locks(argv[2]);
   if (strcmp(what, "directory") == 0) directory(argv[2]);
   if (strcmp(what, "output") == 0) output(argv[2]);
+  if (strcmp(what, "descriptors") == 0) descriptors(argv[2]);
   int right = wrong == 0, all;
   MPI_Reduce(&right, &all, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
   if (rank == 0) fprintf(stderr, "right in %d of %d\n", all, size);

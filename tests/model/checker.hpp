@@ -204,6 +204,10 @@ class atomic : location {
                              place where = std::source_location::current()) {
     return compare_exchange_strong(expected, desired, success, failure, where);
   }
+  bool compare_exchange_weak(T& expected, T desired, order both,
+                             place where = std::source_location::current()) {
+    return compare_exchange_strong(expected, desired, both, both, where);
+  }
 
   // Plain accesses to the same memory, as a memcpy would make them.
   T get(place where = std::source_location::current()) const {

@@ -117,6 +117,21 @@ model::setup hand_over(bool beside_a_bell) {
   };
 }
 
+// The same for a parker whose thread has slept at other words beside this one.
+scenario hand_over_to_one_that_slept_elsewhere() {
+  auto shared = std::make_shared<shared_work>();
+  return scenario{.threads = {[=] {
+                                shared->spot.announce();
+                                model::wait_until([=] { return !shared->spot.is_parked(); });
+                                model::require(shared->spot.is_awake(), "woken");
+                                (void)shared->from_waker.get();
+                              },
+                              [=] {
+                                shared->from_waker.set(1);
+                                while (!shared->spot.wake_if_parked()) model::pause();
+                              }}};
+}
+
 // One that is awake looks whether the other one is parked, sees then what that one did before, and
 // brings it work.
 scenario look_at_the_others() {
@@ -148,6 +163,40 @@ scenario look_at_the_others() {
                     shared->work.store(1, relaxed);
                     shared->parked.wake_if_parked(shared->spot);
                     model::require(!shared->parked.all_but_one(), "who has got work is not parked");
+                  }},
+      .check = [=] { return !shared->parked.any(); }};
+}
+
+// One wakes on its own, as when its time is over or something has come from outside, while the other gives it work and
+// parks: that one is not the last.
+scenario wake_on_its_own() {
+  struct job {
+    parked_count<model_atomics> parked{2};
+    std::array<parking_spot<model_atomics>, 2> spots;
+    model_atomics::atomic<int> work{0};
+    model_atomics::atomic<int> done{0};
+  };
+  using outcome = parked_count<model_atomics>::outcome;
+  auto shared = std::make_shared<job>();
+  return scenario{
+      .threads = {[=] {
+                    const auto has_work = [&] { return shared->work.load(relaxed) == 1; };
+                    if (shared->parked.park(shared->spots[0], has_work) != outcome::awake)
+                      shared->parked.leave(shared->spots[0]);
+                    model::wait_until(has_work);
+                    shared->done.store(1, std::memory_order_release);
+                    shared->parked.wake_if_parked(shared->spots[1]);
+                  },
+                  [=] {
+                    shared->work.store(1, relaxed);
+                    shared->parked.wake_if_parked(shared->spots[0]);
+                    const auto is_done = [&] {
+                      return shared->done.load(std::memory_order_acquire) == 1;
+                    };
+                    const outcome parked = shared->parked.park(shared->spots[1], is_done);
+                    model::require(parked != outcome::last || is_done(),
+                                   "the other one has work, and is awake");
+                    if (parked != outcome::awake) shared->parked.leave(shared->spots[1]);
                   }},
       .check = [=] { return !shared->parked.any(); }};
 }
@@ -213,10 +262,18 @@ model::setup converse(int rounds, bool hang) {
   };
 }
 
-const std::vector<model::setup> scenarios{
-    park(1, -1),        park(2, -1),        park(1, 0),         hand_over(false),
-    hand_over(true),    park_beside_a_bell, look_at_the_others, converse(2, false),
-    converse(3, false), converse(1, true)};
+const std::vector<model::setup> scenarios{park(1, -1),
+                                          park(2, -1),
+                                          park(1, 0),
+                                          hand_over(false),
+                                          hand_over(true),
+                                          park_beside_a_bell,
+                                          hand_over_to_one_that_slept_elsewhere,
+                                          look_at_the_others,
+                                          wake_on_its_own,
+                                          converse(2, false),
+                                          converse(3, false),
+                                          converse(1, true)};
 
 TEST(parking_model, no_schedule_loses_a_wake_up) {
   const std::string failures = model::failures(scenarios, 3);

@@ -116,7 +116,30 @@ scenario bring_another() {
   return scene;
 }
 
-const std::vector<model::setup> scenarios{publish, add, arrive, bring_another};
+// An object with owners, whose last one ends it, is found by somebody who becomes an owner only where there is still one.
+scenario find_owned() {
+  struct state {
+    join_count<model_atomics> owners;
+    model_atomics::atomic<int> ended{0};
+  };
+  auto shared = std::make_shared<state>();
+  shared->owners.expect(1);
+  const auto leave = [=] {
+    if (shared->owners.arrive() == 0) shared->ended.fetch_add(1, std::memory_order_relaxed);
+  };
+  scenario scene;
+  scene.threads.push_back(leave);
+  for (int finder = 0; finder < 2; ++finder)
+    scene.threads.push_back([=] {
+      if (!shared->owners.expect_another_if_any()) return;
+      model::require(shared->ended.load(std::memory_order_relaxed) == 0, "it has an owner");
+      leave();
+    });
+  scene.check = [=] { return shared->ended.load(std::memory_order_relaxed) == 1; };
+  return scene;
+}
+
+const std::vector<model::setup> scenarios{publish, add, arrive, bring_another, find_owned};
 
 TEST(published_model, in_every_schedule_what_was_written_before_is_there) {
   const std::string failures = model::failures(scenarios, model::unbounded);

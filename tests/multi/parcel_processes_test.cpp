@@ -37,9 +37,50 @@ TEST_P(parcels_over, different_actions_end_the_job_with_both_names) {
   const outcome got = shell(line(
       "-n 1 ./test-parcels mismatch : -n 1 env TEST_ODD_ACTION=another_action ./test-parcels mismatch"));
   EXPECT_NE(got.status, 0) << got.text;
-  EXPECT_NE(got.text.find("number 0 is \"another_action\" here and \"an_action\" there"),
+  EXPECT_NE(got.text.find(
+                "\"another_action\" is in process 1 alone, \"an_action\" is in process 0 alone"),
             std::string::npos)
       << got.text;
+}
+
+// Their numbers and names are the same, so an int would be taken for a float.
+TEST_P(parcels_over, an_action_of_other_types_ends_the_job_with_both) {
+  const std::string odd = "env TEST_ODD_TYPES=FfdE ./test-parcels mismatch";
+  const std::string even = "./test-parcels mismatch";
+  const struct {
+    std::string programs, said;
+  } jobs[] = {
+      {formatted("-n 1 {} : -n 1 {}", even, odd),
+       "the action an_action is of type \"float (double)\" in process 1 and \"int (int)\" in process 0: "
+       "build the programs of all processes from one declaration of it"},
+      // Process 0 has none to compare.
+      {formatted("--workers 1 -n 1 ./test-job greet : -n 1 {} : -n 1 {}", even, even), ""},
+      {formatted("--workers 1 -n 1 ./test-job greet : -n 1 {} : -n 1 {}", even, odd),
+       "the action an_action is of type "},
+  };
+  // A program without parcels takes none, and what the others compare does not come to it.
+  const outcome none =
+      shell(line(formatted("--workers 1 -n 1 {} : -n 1 ./test-job greet 2>&1", even)));
+  EXPECT_NE(none.status, 0) << none.text;
+  EXPECT_NE(none.text.find("async of locality 1: its program has no parcels"), std::string::npos)
+      << none.text;
+  for (const auto& [programs, said] : jobs) {
+    const outcome got = shell(line(programs) + " 2>&1");
+    EXPECT_EQ(got.status == 0, said.empty()) << programs << got.text;
+    EXPECT_NE(got.text.find(said), std::string::npos) << programs << got.text;
+    EXPECT_EQ(got.text.find("refused"), std::string::npos) << programs << got.text;
+  }
+}
+
+TEST_P(parcels_over, a_fault_in_an_action_names_the_action) {
+  for (const char* const mode : {"crash", "crash-here"}) {
+    const outcome got = shell(line(formatted("--processes 2 ./test-parcels {} 2>&1", mode)));
+    EXPECT_NE(got.status, 0) << got.text;
+    EXPECT_NE(got.text.find("the action (anonymous namespace)::write_nowhere on worker"),
+              std::string::npos)
+        << got.text;
+    EXPECT_EQ(got.text.find("rank -1"), std::string::npos) << got.text;
+  }
 }
 
 // The list of the first one's actions is longer than what is sent at once.
@@ -51,7 +92,7 @@ TEST(parcels, names_of_different_actions_may_be_long) {
         "-n 1 ./test-parcels mismatch 2>&1",
         port));
     EXPECT_NE(got.status, 0) << port;
-    EXPECT_NE(got.text.find("number 0 is \"an_action\" here and \"aaaaaaaaaa"), std::string::npos)
+    EXPECT_NE(got.text.find("\"an_action\" is in process 1 alone, \"aaaaaaaaaa"), std::string::npos)
         << port << ": " << got.text.substr(0, 1000);
   }
 }
@@ -92,6 +133,18 @@ TEST(parcels, weftrun_starts_a_job_whose_parcels_go_over_an_mpi) {
       shell("./weftrun --processes 2 --parcelport mpi:none ./test-parcels flood 2>&1");
   EXPECT_EQ(refused.status, 2);
   EXPECT_NE(refused.text.find("mpi:none needs weft's plug-in"), std::string::npos) << refused.text;
+}
+
+// It would wait for the answer for ever.
+TEST(parcels, what_an_mpi_does_not_take_fails_the_job_and_says_so) {
+  for (const std::string& mpi : mpi_plugins()) {
+    const outcome got = shell(formatted(
+        "timeout 100 ./weftrun --timeout 60 --processes 2 --parcelport mpi_i:{} ./test-parcels refused-post 2>&1",
+        mpi));
+    EXPECT_NE(got.status, 0) << got.text;
+    EXPECT_NE(got.text.find("could not send 50000 bytes of a parcel"), std::string::npos)
+        << got.text;
+  }
 }
 
 TEST(parcels, a_locality_that_dies_is_met_by_every_kind_of_port) {
@@ -140,8 +193,9 @@ TEST(parcels_over_tcp,
       start +
       "-n 1 ./test-parcels mismatch : -n 1 env TEST_ODD_ACTION=another_action ./test-parcels mismatch");
   EXPECT_NE(mismatch.status, 0) << mismatch.text;
-  EXPECT_NE(mismatch.text.find("number 0 is \"another_action\" here and \"an_action\" there"),
-            std::string::npos)
+  EXPECT_NE(
+      mismatch.text.find("\"another_action\" is in process 1 alone, \"an_action\" is in process 0"),
+      std::string::npos)
       << mismatch.text;
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <string>
@@ -114,6 +115,24 @@ TEST_P(a_killed_process, may_be_terminated) {
 INSTANTIATE_TEST_SUITE_P(survival, a_killed_process, ::testing::Values("shm", "ofi:tcp"),
                          [](const auto& one) { return std::string(one.param).substr(0, 3); });
 
+class a_process_without_descriptors : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(a_process_without_descriptors, takes_nobody_for_dead) {
+  if (const std::string transport = GetParam(); transport != "shm" && !has_network())
+    GTEST_SKIP() << "built without libfabric";
+  const outcome got =
+      shell(formatted("ulimit -Sn 256; timeout 100 ./weftrun --transport {} -n 3 --processes 3 "
+                      "--timeout 90 ./test-descriptors",
+                      GetParam()));
+  EXPECT_EQ(got.status, 0) << got.text;
+  EXPECT_NE(got.text.find("3 ranks live\n"), std::string::npos) << got.text;
+  EXPECT_EQ(got.text.find("has ended"), std::string::npos) << got.text;
+}
+
+INSTANTIATE_TEST_SUITE_P(survival, a_process_without_descriptors,
+                         ::testing::Values("shm", "ofi:tcp"),
+                         [](const auto& one) { return std::string(one.param).substr(0, 3); });
+
 TEST_P(a_death_before_a_deadlock, does_not_hide_it) {
   if (const std::string transport = GetParam(); transport != "shm" && !has_network())
     GTEST_SKIP() << "built without libfabric";
@@ -154,7 +173,7 @@ TEST_P(a_death, ends_the_job_with_the_ranks_the_host_and_the_signal) {
 INSTANTIATE_TEST_SUITE_P(survival, a_death,
                          ::testing::Combine(::testing::Values("shm", "ofi:tcp"),
                                             ::testing::Values("messages", "waiting", "probing",
-                                                              "exchanging", "collectives",
+                                                              "exchanging", "collectives", "absent",
                                                               "large")),
                          [](const auto& one) {
                            return std::string(std::get<0>(one.param)).substr(0, 3) + "_" +
@@ -348,7 +367,7 @@ TEST_F(nodes_of_two, take_part_in_collectives_of_all_kinds) {
 
 TEST_F(nodes_of_two, go_on_without_a_process_that_dies) {
   for (const char* mode :
-       {"messages", "waiting", "probing", "exchanging", "collectives", "large"}) {
+       {"messages", "waiting", "probing", "exchanging", "collectives", "absent", "large"}) {
     const outcome got = shell(line(formatted("--on-failure error ./test-survivors 5 {}", mode)));
     EXPECT_EQ(count_of(got.text, " went on\n"), 6u) << mode << ": " << got.text;
     EXPECT_EQ(got.text.find("survivors:"), std::string::npos) << got.text;

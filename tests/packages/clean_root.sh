@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the packages of `./dev release` in a Debian that has nothing else, and uses them there: an MPI program
-# in C, one of weft in C++, one of OpenSHMEM, manuals, completion. Run by hand, as root, with debootstrap installed:
+# in C, one of weft in C++, one of OpenSHMEM, manuals, completion; then beside Open MPI and MPICH, in both orders. Run by
+# hand, as root, with debootstrap installed:
 #   ./dev release && tests/packages/clean_root.sh
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -84,12 +85,53 @@ add_executable(hello_cmake hello.cpp)
 target_link_libraries(hello_cmake PRIVATE weft::weft)
 C
 check "a C++ program by find_package" 'cmake -B build . >/dev/null && cmake --build build >/dev/null && weftrun -n 4 build/hello_cmake'
-for file in usr/share/man/man1/weftrun.1.gz usr/share/man/man1/weftrun.1 usr/share/bash-completion/completions/weftrun; do
-  [[ -e $root/$file ]] && found+=" /$file"
+for file in man/man1/weftrun.1.gz man/man1/weftcc.1.gz bash-completion/completions/weftrun doc/weft-tools/copyright; do
+  [[ -e $root/usr/share/$file ]] || fail "/usr/share/$file is missing"
 done
-[[ ${found-} == *man* && ${found-} == *completions* ]] || fail "a manual or completion is missing; there are:${found-}"
-say "removing"
-inside apt-get -qy purge 'libweft*' 'weft-*' >/dev/null 2>&1 || fail "the packages cannot be removed"
-left=$(find "$root/usr" -name '*weft*' | head -n 3)
-[[ -z $left ]] || fail "files are left behind: $left"
+for name in mpicc mpirun oshcc oshrun; do
+  [[ $(inside readlink -f "/usr/bin/$name") == *weft* ]] || fail "alone on the system, $name is not weft's"
+done
+check "an MPI program by mpicc and mpirun" 'mpicc hello.c -o hello && mpirun -n 4 ./hello'
+check "an OpenSHMEM program by oshcc.weft" 'oshcc.weft hello_shmem.c -o hello_shmem && oshrun.weft -n 4 ./hello_shmem'
+
+own=(libweft0 weft-transport-mpi libweft-dev weft-tools)
+rivals=(openmpi-bin libopenmpi-dev mpich libmpich-dev)
+quietly() {  # WHAT COMMAND...
+  local what=$1
+  shift
+  inside "$@" >"$root/log" 2>&1 || { tail -n 20 "$root/log" >&2; fail "$what failed"; }
+}
+purge_own() {
+  quietly "purging weft's packages" apt-get -qy purge "${own[@]}"
+  local left
+  left=$(find "$root/usr" "$root/etc/alternatives" -name '*weft*' | head -n 3)
+  [[ -z $left ]] || fail "files are left behind: $left"
+}
+rivals_are_whole() {
+  local changed name
+  for name in "${rivals[@]}"; do
+    changed=$(inside dpkg --verify "$name") || true
+    [[ -z $changed ]] || fail "$name is not as it was installed: $changed"
+  done
+  [[ $(inside readlink -f /usr/bin/mpicc) != *weft* && $(inside readlink -f /usr/bin/mpirun) != *weft* ]] ||
+    fail "mpicc or mpirun is weft's although Open MPI is there"
+  [[ $(inside dpkg -S /usr/bin/oshcc) == openmpi-bin:* && $(inside readlink /usr/bin/oshcc) != /etc/alternatives/* ]] ||
+    fail "oshcc is not Open MPI's, whose file it is"
+}
+say "Open MPI and MPICH come after weft"
+quietly "installing them" apt-get -qy --no-install-recommends install "${rivals[@]}"
+rivals_are_whole
+check "weft's own names beside them" 'mpicc.weft hello.c -o hello && mpirun.weft -n 4 ./hello'
+purge_own
+rivals_are_whole
+say "weft comes after Open MPI and MPICH"
+quietly "installing weft" sh -c 'apt-get -qy --no-install-recommends install /packages/*.deb'
+rivals_are_whole
+quietly "choosing weft's mpirun" update-alternatives --set mpirun /usr/bin/mpirun.weft
+quietly "choosing weft's mpicc" update-alternatives --set mpi /usr/bin/mpicc.weft
+check "chosen among the alternatives" 'mpicc hello.c -o hello && mpirun -n 4 ./hello'
+quietly "purging Open MPI" apt-get -qy purge openmpi-bin libopenmpi-dev
+check "oshcc once Open MPI has gone" 'oshcc hello_shmem.c -o hello_shmem && oshrun -n 4 ./hello_shmem'
+quietly "purging MPICH" apt-get -qy purge mpich libmpich-dev
+purge_own
 say "all of it works"

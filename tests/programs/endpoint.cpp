@@ -3,7 +3,7 @@
 //
 //   test-endpoint TRANSPORT NUMBER COUNT DIRECTORY exchange|outlive|remember|sleep
 //
-// TRANSPORT is ofi[:PROVIDER[@INTERFACE]] or mpi[:WHICH]. Prints one line and ends with 0 when all
+// TRANSPORT is ofi[:PROVIDER[@INTERFACE]] or mpi[:WHICH]; with WEFT_SECURE=off messages are not sealed. Prints one line and ends with 0 when all
 // was well.
 #include <poll.h>
 #include <signal.h>
@@ -22,6 +22,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -44,7 +45,11 @@ std::unique_ptr<weft::transport> make_transport(const std::string& text) {
   const std::string which = colon == std::string::npos ? "" : text.substr(colon + 1);
   if (kind == "ofi") {
     weft::tests::note_provider(which);
-    return weft::make_ofi_transport(weft::parse_ofi_options(which));
+    weft::ofi_options how = weft::parse_ofi_options(which);
+    const char* const secure = std::getenv("WEFT_SECURE");
+    if (secure != nullptr && std::string_view(secure) == "off")
+      how.protects = weft::protection::none;
+    return weft::make_ofi_transport(how);
   }
   if (kind == "mpi") return weft::make_mpi_transport(which);
   throw weft::error(formatted("there is no transport {} here", text));

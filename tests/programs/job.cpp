@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -66,6 +67,33 @@ void fork_one(communicator& world, void (*of_child)()) {
 void throw_one(communicator& world) {
   if (world.rank() == 1) throw std::runtime_error("the input is rotten");
   world.barrier();
+}
+
+// The file that TEST_FILE names; one with ".waits" behind the name says that all others wait in the barrier.
+void wait_for_file(communicator& world) {
+  if (world.rank() == 0) {
+    const std::string name = std::getenv("TEST_FILE");
+    weft::sleep_for(std::chrono::milliseconds(100));
+    std::ofstream(name + ".waits") << "all\n";
+    while (::access(name.c_str(), F_OK) != 0) weft::sleep_for(std::chrono::milliseconds(20));
+  }
+  world.barrier();
+  greet(world);
+}
+
+// The exception passes a request whose message nobody takes, and frames that catch it and let it go on.
+void throw_past_request(communicator& world) {
+  if (world.rank() == 0) {
+    world.barrier();
+    return;
+  }
+  const std::vector<int> large(1'000'000);
+  try {
+    const weft::request sent = world.isend(large, 0);
+    throw std::runtime_error("the input is rotten");
+  } catch (const std::exception&) {
+    throw;
+  }
 }
 
 void deadlock(communicator& world) {
@@ -228,6 +256,8 @@ int main(int argc, char** argv) {
       {"fork", [](communicator& world) { fork_one(world, [] { std::exit(0); }); }},
       {"fork-abort", [](communicator& world) { fork_one(world, [] { std::abort(); }); }},
       {"throw", throw_one},
+      {"wait-for-file", wait_for_file},
+      {"throw-past-request", throw_past_request},
       {"deadlock", deadlock},
       {"truncate", truncate},
       {"send-to-nobody", send_to_nobody},

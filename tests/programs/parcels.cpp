@@ -1,4 +1,5 @@
-// What tests of parcels between processes run: test-parcels death | death-in-traffic | mismatch | flood.
+// What tests of parcels between processes run: test-parcels death | death-in-traffic | mismatch | crash | crash-here |
+// refused-post | flood.
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -16,6 +17,7 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "parcel/mpi/tags.hpp"
 #include "sched/worker.hpp"
 
 namespace {
@@ -105,6 +107,27 @@ void see_a_failure_in_traffic() {
   for (int i = 0; i < 20; ++i) static_cast<void>(sync(locality(1), give_as_many, much, 1u));
 }
 
+// --- A fault --------------------------------------------------------------------------------------
+
+int write_nowhere(std::vector<int> where) {
+  volatile int* volatile nowhere = nullptr;
+  *nowhere = where.front();
+  return 0;
+}
+WEFT_ACTION(write_nowhere);
+
+// --- What an MPI does not take ------------------------------------------------------------------------
+
+std::size_t length_of(const std::vector<char>& what) {
+  return what.size();
+}
+WEFT_ACTION(length_of);
+
+void post_what_is_refused() {
+  if (here() == locality(0))
+    std::printf("%zu\n", sync(locality(1), length_of, std::vector<char>(50'000)));
+}
+
 // --- A flood --------------------------------------------------------------------------------------
 
 std::atomic<long> taken{0};
@@ -150,12 +173,25 @@ int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
   // Of an action that only some processes have: the variable is set for one program of the job.
   const char* const odd = std::getenv("TEST_ODD_ACTION");
-  static detail::action_entry additional(odd != nullptr ? odd : "an_action", false, &argv,
-                                         [](detail::received_call&) {});
+  const char* const odd_types = std::getenv("TEST_ODD_TYPES");
+  static detail::action_entry additional(
+      {odd != nullptr ? odd : "an_action", "", &argv, false, {odd_types ? odd_types : "FiiE", 0}},
+      [](detail::received_call&) {});
   if (mode == "death") return run_tasks(argc, argv, see_a_death);
   if (mode == "death-in-traffic") return run_tasks(argc, argv, see_a_death_in_traffic);
   if (mode == "failure-in-traffic") return run_tasks(argc, argv, see_a_failure_in_traffic);
   if (mode == "flood") return run_tasks(argc, argv, flood);
+  if (mode == "crash" || mode == "crash-here")
+    return run_tasks(argc, argv, [&] {
+      if (here() != locality(0)) return;
+      const locality there(mode == "crash" ? locality_count() - 1 : 0);
+      static_cast<void>(sync(there, write_nowhere, std::vector<int>(4000, 1)));
+    });
+  if (mode == "refused-post") {
+    detail::mpi_part_bytes_max = std::size_t{1} << 20;
+    detail::mpi_post_bytes_max = 20'000;
+    return run_tasks(argc, argv, post_what_is_refused);
+  }
   return run_tasks(argc, argv,
                    [] { static_cast<void>(sync(locality(locality_count() - 1), one)); });
 }

@@ -18,7 +18,7 @@
 #include <weft/weft.hpp>
 
 #include "mpi/mpi.h"
-#include "runtime/network.hpp"
+#include "remote/port.hpp"
 
 namespace {
 
@@ -187,6 +187,23 @@ class cast {
     if (!fails([&] { world_.barrier(); })) fail(world_, "a collective without the dead succeeded");
   }
 
+  // The ranks of one process come to no collective any more, since they have found the dead; the others are in one.
+  void absent() {
+    const int first = living_.bcast(world_.rank(), 0);
+    if (doomed_) {
+      if (world_.rank() != victim_) return (void)world_.recv<int>(world_.rank(), 9);
+      weft::sleep_for(100ms);
+      die();
+    }
+    if (processes_[static_cast<std::size_t>(world_.rank())] ==
+        processes_[static_cast<std::size_t>(first)]) {
+      if (!fails([&] { (void)world_.recv<int>(victim_, 7); }))
+        fail(world_, "an operation with a dead rank succeeded");
+    } else if (!fails([&] { world_.barrier(); })) {
+      fail(world_, "a collective without the dead succeeded");
+    }
+  }
+
   // All are in large collectives, of which the death may meet any step.
   void large_collectives() {
     const auto n = static_cast<std::size_t>(world_.size());
@@ -239,11 +256,11 @@ class cast {
     for (std::size_t i = 0; i < ranks.size(); ++i)
       if (ranks[i] != ranks[0] + static_cast<int>(i)) fail(world_, "a rank of another node");
     std::printf("rank %d is one of %d from %d\n", world_.rank(), here.size(), ranks[0]);
-    const weft::port& mine = weft::network::of(*weft::worker::current());
+    const weft::remote::port mine = weft::remote::port::of(*weft::worker::current());
     for (int other = 0; other < mine.owner().process_count(); ++other)
       if (other != mine.owner().process())
         std::printf("rank %d reaches process %d by %s\n", world_.rank(), other,
-                    std::string(mine.device().transport_to(other)).c_str());
+                    std::string(mine.transport_to(other)).c_str());
   }
 
   void traffic() {
@@ -290,6 +307,7 @@ int main(int argc, char** argv) {
     if (mode == "probing") all.probing();
     if (mode == "exchanging") all.exchanging();
     if (mode == "collectives") all.collectives();
+    if (mode == "absent") all.absent();
     if (mode == "large") all.large_collectives();
     if (mode == "deadlock") all.deadlock();
     if (mode == "nodes") all.nodes();

@@ -1,6 +1,6 @@
 // Ranks that wait for promises and tasks: what weftrun --breakdown should find is measured here, as in
-// tests/breakdown/faults.c. task_faults MODE, with two ranks: "promise" of one process, "action" of two; of "action" and
-// "coroutine" only who is late is told.
+// tests/breakdown/faults.c. task_faults MODE, with two ranks: "promise" of one process, "action" of two; of "action",
+// "coroutine" and "task" only who is late is told.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -103,6 +103,30 @@ void coroutines(weft::communicator& world) {
   }
 }
 
+// A task of rank 1, on a fiber of its own, waits for the promise that rank 0 keeps late; rank 1 waits for a message meanwhile.
+void tasks(weft::communicator& world) {
+  static std::unique_ptr<weft::promise<int>> kept;
+  static weft::future<int> wanted;
+  for (int i = 0; i < iterations; ++i) {
+    if (world.rank() == 0) {
+      kept = std::make_unique<weft::promise<int>>(std::source_location::current());
+      wanted = kept->get_future();
+    }
+    world.barrier();
+    if (world.rank() == 0) {
+      double computed = 0;
+      work(step, computed);
+      kept->set_value(i);
+      world.send(i, 1, 1);
+    } else {
+      weft::future<int> passed = weft::spawn([] { return wanted.get(); });
+      (void)world.recv<int>(0, 1);
+      (void)passed.get();
+    }
+    world.barrier();
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -110,6 +134,7 @@ int main(int argc, char** argv) {
   return weft::run(argc, argv, [mode](weft::communicator& world) {
     if (mode == "action") return actions(world);
     if (mode == "coroutine") return coroutines(world);
+    if (mode == "task") return tasks(world);
     times mine{};
     promises(world, mine);
     const std::vector<times> all = world.allgather(mine);

@@ -17,9 +17,10 @@ using rma::update;
 
 // Pairs exchange words; each rank also writes words that nobody waits for, which wake sleepers in vain.
 long exchange_words(communicator& world, const stress::run& run, long waits) {
-  initiator& mine = initiator::attach(detail::calling_rank("test"), 1 << 16);
+  initiator& mine = initiator::attach(detail::calling_rank("test"));
+  const rma::region& heap = mine.allocate(world, 1 << 16, sizeof(long));
   rma::context c;
-  long* const words = reinterpret_cast<long*>(mine.heap().data());
+  long* const words = reinterpret_cast<long*>(heap.own().data());
   const int me = world.rank();
   const int partner = me ^ 1;
   auto random = run.random(static_cast<std::size_t>(me));
@@ -30,16 +31,16 @@ long exchange_words(communicator& world, const stress::run& run, long waits) {
     // The even one of a pair decides, and says so in the word: negative, no more.
     if (me % 2 == 0) {
       goes_on = waits != 0 ? round < waits / world.size() : run.time_left();
-      mine.put(c, words, goes_on ? round : -round, partner);
+      mine.put(c, heap.at(partner, 0), goes_on ? round : -round);
       mine.wait_until([&] { return initiator::look(&words[8]) == round; }, {"answer"});
     } else {
       mine.wait_until([&] { return std::abs(initiator::look(words)) == round; }, {"question"});
       goes_on = initiator::look(words) > 0;
-      mine.put(c, &words[8], round, partner);
+      mine.put(c, heap.at(partner, 8), round);
     }
     if (random() % 4 == 0)
-      mine.change<update::add>(c, &words[16], 1L,
-                               static_cast<int>(random() % static_cast<unsigned>(world.size())));
+      mine.change<update::add>(
+          c, heap.at(static_cast<int>(random() % static_cast<unsigned>(world.size())), 16), 1L);
   }
   mine.quiet(c);
   world.barrier();

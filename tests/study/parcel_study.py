@@ -59,6 +59,18 @@ class Conclusions(unittest.TestCase):
         self.assertEqual(found["16 KiB: MPI over LCI at window 64"], (None, None))
 
 
+    def test_a_verdict_is_given_only_of_a_quiet_machine(self):
+        rows = [rate("lci_psr_cq_pin_i", 300), rate("mpi_i", 100)]
+        told = lambda load: study.table(study.Results([{**row, "load": load} for row in rows]), "machine").splitlines()
+        line = lambda load: next(one for one in told(load) if "the best of LCI over the best of MPI, rate" in one and "8 B" in one)
+        self.assertTrue(line("0.10").endswith("  agrees"), line("0.10"))
+        self.assertTrue(line("7.31").endswith("  not judged: load 7.3"), line("7.31"))
+        self.assertTrue(line("").endswith("  not judged: load not known"), line(""))
+        for load in ("0.10", "7.31"):
+            self.assertEqual(any("not agree" in one for one in told(load)), False)
+            self.assertTrue(any(one.endswith("not measured") for one in told(load)))
+
+
 class Run(unittest.TestCase):
     def test_a_short_run_writes_every_point_and_figure(self):
         ports = subprocess.run([sys.executable, STUDY, "--build", ARGS.build, "--list"], capture_output=True, text=True,

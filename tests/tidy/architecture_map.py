@@ -1,4 +1,5 @@
-"""The walks and the table of docs/architecture name functions in files: each is found in the file that follows it."""
+"""The walks and the table of docs/architecture name functions in files: each is found in the file that follows it. The picture
+and the table of modules have each folder of src, and the table no other."""
 import argparse
 import re
 import sys
@@ -42,7 +43,36 @@ def problems_of(text, read):
         yield f"only {count} names of functions were found"
 
 
+MODULE = re.compile(r"^\| (?:\[([a-z_]+)\]\(\.\./src/([a-z_]+)/README\.md\)|`([a-z_]+)`) \|", re.MULTILINE)
+
+
+def module_problems_of(text, folders):
+    """Yields what is wrong with the picture and the table of modules; `folders`: those of src, with whether it has a README."""
+    section = section_of(text, "## The picture")
+    picture = set(re.findall(r"[a-z_]+", section.split("```")[1]))
+    rows = {}
+    for name, linked, plain in MODULE.findall(section.split("```")[2]):
+        rows[name or plain] = linked
+        if name and name != linked:
+            yield f"the row of {name} leads to {linked}"
+    for folder, has_readme in folders.items():
+        if folder not in picture:
+            yield f"src/{folder} is not in the picture"
+        if folder not in rows:
+            yield f"src/{folder} has no row in the table of modules"
+        elif has_readme and not rows[folder]:
+            yield f"the row of {folder} does not lead to its README.md"
+    for name in rows.keys() - folders.keys():
+        yield f"the table of modules has {name}, which is no folder of src"
+
+
 def check_the_check():
+    drawn = "## The picture\n```\n a b \n```\n| [a](../src/a/README.md) | x |\n| `b` | y |\n"
+    wrong = lambda folders, text=drawn: list(module_problems_of(text, folders))
+    assert not wrong({"a": True, "b": False})
+    assert wrong({"a": True, "b": True}) and wrong({"a": True}) and len(wrong({"a": True, "b": False, "c": False})) == 2
+    assert wrong({"a": True, "b": False}, drawn.replace(" a b ", " a "))
+    assert wrong({"a": True, "b": False}, drawn.replace("src/a", "src/b"))
     page = "`a_b` calls `x::c` ([f](f.cpp)). `d` in [g](g.cpp) " + "`a_b` ([f](f.cpp)) " * NAMES_MIN
     files = {"f.cpp": "void a_b() { c(); }", "g.cpp": "int d;"}
     assert not list(problems_of(page, files.get)), list(problems_of(page, files.get))
@@ -64,6 +94,8 @@ def main():
 
     page = (docs / "architecture.md").read_text()
     problems = list(problems_of("\n".join(section_of(page, each) for each in SECTIONS), read))
+    folders = {path.name: (path / "README.md").is_file() for path in (source / "src").iterdir() if path.is_dir()}
+    problems += module_problems_of(page, folders)
     for problem in problems:
         print(f"docs/architecture.md: {problem}")
     return 1 if problems else 0

@@ -1,5 +1,6 @@
 """What bench/ concludes from rows: rivals of the same group, two workers, and no target left out without a word."""
 import argparse
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -38,21 +39,51 @@ class Targets(unittest.TestCase):
         for rows in (self.BARRIER + self.MEASURED_AGAIN, self.MEASURED_AGAIN + self.BARRIER):
             self.assertEqual(target(rows, "2 ranks: barrier <= 0.65").limit, 65)
             self.assertEqual(target(rows, "MPI, 2 ranks: barrier").limit, 32.5)
-            self.assertIn("| barrier | 2 | 60 ns | 200 ns | 100 ns |", page.page(rows))
-            self.assertIn("| barrier | 2 | 60 ns | – | 50 ns |", page.page(rows))
+            self.assertIn("| barrier | 2 | near | 60 ns | 200 ns | 100 ns |", page.page(rows))
+            self.assertIn("| barrier | 2 | near | 60 ns | – | 50 ns |", page.page(rows))
 
     def test_the_page_keeps_its_introduction_and_its_length(self):
         rows = [r | {"commit": "1234567"} for r in self.BARRIER]
         text = page.whole_page(f"# Figures\n\nBy hand.\n\n{page.MARK}\nof before\n", rows)
         self.assertTrue(text.startswith("# Figures\n\nBy hand.\n"))
         self.assertNotIn("of before", text)
-        self.assertIn("| barrier | 2 | 60 ns | 200 ns | 100 ns |", text)
+        self.assertIn("| barrier | 2 | near | 60 ns | 200 ns | 100 ns |", text)
         self.assertIn(" met", text)
         self.assertEqual(page.whole_page(text, rows), text)
         with self.assertRaisesRegex(ValueError, "no line"):
             page.whole_page("# Figures", rows)
         with self.assertRaisesRegex(ValueError, "at most"):
             page.whole_page("\n" * page.LINES_MAX + page.MARK, rows)
+
+    def test_each_line_says_how_far_apart_the_cores_were(self):
+        far = [row("ring", "ring/hop/8B", "weft", 90, ranks=16, bounce=250)]
+        text = page.page(self.BARRIER + far)
+        self.assertIn("| barrier | 2 | near | 60 ns", text)
+        self.assertIn("| token round a ring, a hop | 16 | far | 90 ns", text)
+        self.assertEqual(of_run.not_compared(self.BARRIER + far), 0)
+
+    def test_the_first_table_is_written_into_the_readme(self):
+        rows = [r | {"commit": "1234567"} for r in self.BARRIER]
+        begin, end = page.README_MARKS
+        text = page.whole_readme(f"before\n{begin}\nold\n{end}\nbehind\n", rows)
+        self.assertTrue(text.startswith(f"before\n{begin}\nMeasured at 1234567: load 0.10"))
+        self.assertIn("| barrier | 2 | near | 60 ns | 200 ns | 100 ns |", text)
+        self.assertTrue(text.endswith(f"{end}\nbehind\n"))
+        self.assertNotIn("old", text)
+        self.assertEqual(page.whole_readme(text, rows), text)
+        with self.assertRaisesRegex(ValueError, "no lines"):
+            page.whole_readme("# weft", rows)
+
+    def test_rows_of_a_busy_machine_are_not_stored(self):
+        self.assertIsNone(page.refusal(self.BARRIER))
+        self.assertIn("load was 0.7", page.refusal([self.BARRIER[0] | {"load": "0.7"}, *self.BARRIER]))
+        other = [row("collectives", f"collectives/{i}", "weft", 60, bounce=250) for i in range(1)]
+        self.assertIsNone(page.refusal(7 * self.BARRIER + other))
+        self.assertIn("1 of 4 rows", page.refusal(self.BARRIER + other))
+
+    def test_the_pages_are_what_the_stored_rows_give(self):
+        checked = subprocess.run([sys.executable, Path(page.__file__), "--check"], capture_output=True, text=True)
+        self.assertEqual(checked.returncode, 0, checked.stderr)
 
     def test_figures_of_one_pace_are_compared(self):
         at = lambda bounce, instructions, figure: row("ring", "ring/hop/8B", "weft", figure, 16, bounce=bounce,
@@ -67,7 +98,7 @@ class Targets(unittest.TestCase):
         self.assertEqual(medians(of_machine + near), [1, 2])  # It does not outvote the others.
         self.assertEqual(medians(of_machine), [9] * 5)
         self.assertEqual(medians([]), [])
-        self.assertIn("2 of 4 rows are of another pace", targets.circumstances(far + shared + near))
+        self.assertIn("2 of 4 rows are of another pace than their group", targets.circumstances(far + shared + near))
 
     def test_what_ran_at_another_pace_is_run_again(self):
         paces = iter([(50, 90), (50, 90), (50, 95), (50, 170), (50, 92), (50, 90)])  # Before, and behind each.

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from shared.written_table import check_table
+
 HEAD = "| name | variable | default | allowed | meaning |\n|---|---|---|---|---|\n"
 TABLE = re.compile(r"^\| name \|.*?\n(?!\|)", re.DOTALL | re.MULTILINE)
 
@@ -33,18 +35,8 @@ def main():
     parser.add_argument("--write", action="store_true")
     args = parser.parse_known_args()[0]
     table = table_by(args.build / "bin/weft-info")
-    page = args.source / "docs/settings.md"
-    text = page.read_text()
-    (written,) = TABLE.findall(text)
-    if written == table:
-        print("the table is up to date")
-        return 0
-    if args.write:
-        page.write_text(text.replace(written, table))
-        return 0
-    print(f"docs/settings.md differs from weft-info; tests/tidy/documented_settings.py --source . --build "
-          f"build/dev --write makes it:\n{table}")
-    return 1
+    return check_table(args.source / "docs/settings.md", TABLE, table, "weft-info",
+                       "tests/tidy/documented_settings.py --source . --build build/dev --write", args.write)
 
 
 sys.exit(main())

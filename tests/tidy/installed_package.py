@@ -105,7 +105,7 @@ def check_debugger(prefix, cxx, temporary, flags):
                       }""")
     run(cxx, "-std=c++20", source, "-o", temporary / "deadlock", f"-L{stripped}", *flags)
     said = run("timeout", "100", "gdb", "-q", "-batch", "-nx", "-ex", "set debuginfod enabled off", "-ex", f"source {script}",
-               "-ex", "break weft::detail::deadlock_report", "-ex", "run", "-ex", "weft ranks", "--args",
+               "-ex", "break weft::diagnosis::deadlock_report", "-ex", "run", "-ex", "weft ranks", "--args",
                temporary / "deadlock", "--weft-ranks", "2", "--weft-pin=off")
     if "Breakpoint 1, " not in said:
         print("gdb may not trace here: its commands are not looked for")

@@ -4,33 +4,35 @@ import re
 import sys
 from pathlib import Path
 
-# Beside itself, a module may include these and no other; everyone may include base, sync and trace.
-_RANKS = {"collective", "rank", "program", "job", "diagnosis", "image", "comm", "sched", "runtime"}
+# Beside itself, a module may include these and no other; everyone may include base, sync, trace and profile.
 ARROWS = {
     "base": set(),
     "sync": {"base"},
-    "trace": {"base", "sync"},
+    "trace": {"base"},
+    "profile": {"base", "trace"},
     "fiber": set(),
     "transport": set(),
     "bootstrap": set(),
     "sched": {"fiber"},
     "comm": {"transport", "bootstrap"},
     "runtime": {"comm", "sched", "bootstrap"},
-    "image": {"bootstrap"},
     "breakdown": set(),
     "diagnosis": {"sched", "runtime"},
-    "job": {"diagnosis", "comm", "sched", "runtime"},
-    "rank": {"job", "diagnosis", "comm", "sched", "runtime"},
-    "collective": {"rank", "job", "diagnosis", "comm", "sched", "runtime"},
-    "program": {"rank", "job", "diagnosis", "sched", "fiber", "runtime"},
+    "job": {"diagnosis", "bootstrap", "comm", "sched", "runtime"},
+    "remote": {"job", "comm", "sched", "runtime"},
+    "rank": {"remote", "job", "diagnosis", "sched"},
+    "collective": {"rank", "remote", "job"},
+    "process": {"rank", "job", "diagnosis", "sched", "fiber", "runtime"},
     "task": {"sched"},
-    "parcel": {"job", "task", "comm", "sched", "runtime", "transport", "bootstrap"},
-    "rma": _RANKS,
-    "shmem": _RANKS | {"rma"},
-    "mpi": _RANKS,
+    "parcel": {"remote", "job", "task", "comm", "sched", "transport", "bootstrap"},
+    "rma": {"rank", "remote", "job", "sched", "runtime"},
+    "shmem": {"rma", "collective", "rank", "process", "remote", "job", "comm", "sched"},
+    "mpi": {"rma", "collective", "rank", "process", "job", "diagnosis", "sched"},
 }
-FOR_ALL = {"base", "sync", "trace"}
+FOR_ALL = {"base", "sync", "trace", "profile"}
+NOT_USED_YET = set()
 # The rooms of a module, likewise: beside itself, a room may include these rooms of its module.
+_CALLER = {"life", "signals"}
 _POINT_TO_POINT = {"object", "datatype"}
 _COLLECTIVE = _POINT_TO_POINT | {"point_to_point"}
 ROOMS = {
@@ -43,7 +45,20 @@ ROOMS = {
         "topology": _COLLECTIVE | {"collective"},
         "environment": _COLLECTIVE | {"collective"},
         "fortran": {"object"},
+        "window": _COLLECTIVE | {"collective"},
+        "io": _COLLECTIVE | {"collective"},
         "abi": {"object"},
+    },
+    "process": {
+        "life": {"signals", "environment", "files", "blocking"},
+        "signals": {"life"},
+        "environment": {"life"},
+        "libc_state": _CALLER,
+        "threads": _CALLER | {"files"},
+        "files": _CALLER | {"blocking"},
+        "blocking": _CALLER | {"files", "threads"},
+        "children": _CALLER | {"environment", "files", "blocking"},
+        "loader": {"life", "libc_state", "blocking"},
     },
 }
 
@@ -51,30 +66,34 @@ ROOMS = {
 PUBLIC_OWNER = {"error.hpp": "base", "status.hpp": "base", "options.hpp": "base",
                 "peer_access.hpp": "base",
                 "accelerator.hpp": "transport", "loop.hpp": "sched",
-                "tasks/run.hpp": "rank", "task.h": "job",
+                "tasks/run.hpp": "rank", "loop.h": "job", "task.h": "job",
                 "region.h": "job", "region.hpp": "job"}
 
 # Where a third party's headers may appear.
 THIRD_PARTY = {
     r"hwloc": ["src/base"],
+    r"bits/": ["include/weft/operators.hpp"],
     r"fmt/": ["src/base"],
     r"boost/context/": ["src/fiber"],
+    r"boost/crc\.hpp": ["src/base"],
     r"boost/asio/": ["src/parcel/tcp"],
     r"taskflow/": ["bench"],
     r"libfork\.hpp": ["bench"],
     r"pmix\.h": ["src/bootstrap/pmix"],
     r"rdma/": ["src/transport/ofi"],
+    r"openssl/": ["src/transport/sealed"],
     r"sanitizer/": ["src/fiber", "tests"],
     r"valgrind/": ["src/fiber"],
     r"elfutils/": ["src/base"],
     r"cereal/": ["include/weft/serialization.hpp"],
     r"CLI/": ["tools", "apps"],
     r"(simgrid|otf2)/": ["tools/weft-breakdown"],
+    r"(clang|llvm)/": ["tools/weft-translate"],
     r"png\.h": ["apps"],
     r"gtest/": ["tests", "apps"],
     r"benchmark/": ["bench"],
     r"mpi\.h": ["bench", "src/transport/mpi", "examples/mpi", "tests/conformance", "tests/consumer",
-                "tests/image"],
+                "tests/image", "tests/translate"],
     r"(shmem/)?shmemx?\.h": ["bench", "tests/conformance", "tests/compile_fail"],  # shmemx.hpp, too.
     r"omp\.h": ["bench"],
     r"oneapi/tbb/": ["bench"],
@@ -116,6 +135,21 @@ def may_include(module, other):
     return other in FOR_ALL or other in ARROWS[module]
 
 
+def owner_of(name):
+    """The module of a public header <weft/...>."""
+    top = re.split(r"[/.]", name[5:])[0]
+    return PUBLIC_OWNER.get(name[5:]) or {"comm": "comm", "tasks": "task", "parcels": "parcel"}.get(top, "rank")
+
+
+def arrows_of(path, text):
+    """The arrows that the includes of one file use, as pairs of modules."""
+    module = module_of(path[4:]) if path.startswith("src/") else None
+    for _, name in INCLUDE.findall(text) if module else ():
+        other = owner_of(name) if name.startswith("weft/") else module_of(name)
+        if other and other != module:
+            yield module, other
+
+
 def problems_of(path, text):
     """Yields what is wrong with the includes of one file, its path relative to the project."""
     top = path.split("/")[0]
@@ -125,8 +159,7 @@ def problems_of(path, text):
         return
     for bracket, name in INCLUDE.findall(text):
         if name.startswith("weft/"):
-            top_name = re.split(r"[/.]", name[5:])[0]
-            owner = PUBLIC_OWNER.get(name[5:]) or {"comm": "comm", "tasks": "task", "parcels": "parcel"}.get(top_name, "rank")
+            owner = owner_of(name)
             if module and not may_include(module, owner):
                 yield f"module {module} must not include <{name}>, which belongs to {owner}"
             continue
@@ -138,7 +171,7 @@ def problems_of(path, text):
             elif module and (problem := room_problem(path[4:], name)):
                 yield problem
             continue
-        if bracket == '"':
+        if bracket == '"' or path.endswith(".c"):
             continue
         for pattern, places in THIRD_PARTY.items():
             if re.match(pattern, name):
@@ -161,6 +194,7 @@ def check_the_check():
     wrong = [("src/sched/a.cpp", '#include "comm/b.hpp"'), ("src/sched/a.cpp", '#include "rank/b.hpp"'),
              ("src/sched/a.cpp", "#include <weft/communicator.hpp>"), ("src/base/a.cpp", '#include "sync/b.hpp"'),
              ("src/sched/a.cpp", "#include <weft/comm.hpp>"),
+             ("src/process/signals/a.c", '#include "process/children/b.h"'),
              ("src/mpi/datatype/a.cpp", '#include "mpi/collective/b.hpp"'), ("src/mpi/a.cpp", '#include "mpi/object/b.hpp"'),
              ("src/rank/a.cpp", '#include "fiber/b.hpp"'), ("src/rank/a.cpp", "#include <hwloc.h>"),
              ("include/weft/a.hpp", '#include "rank/b.hpp"'), ("examples/a.cpp", '#include "base/b.hpp"'),
@@ -169,6 +203,8 @@ def check_the_check():
         assert not list(problems_of(path, text)), (path, text, list(problems_of(path, text)))
     for path, text in wrong:
         assert list(problems_of(path, text)), (path, text)
+    assert list(arrows_of("src/rank/a.cpp", '#include "sched/b.hpp"\n#include <weft/comm.hpp>')) == \
+        [("rank", "sched"), ("rank", "comm")]
 
 
 def main():
@@ -177,13 +213,20 @@ def main():
     source = parser.parse_known_args()[0].source
     check_the_check()
     count = files = 0
+    used = set()
     for top in ("include", "src", "tools", "apps", "examples", "bench", "tests"):
-        for path in sorted((source / top).rglob("*.[ch]pp")):
+        for path in sorted([*(source / top).rglob("*.[ch]pp"), *(source / top / "process").rglob("*.[ch]")]):
             files += 1
             relative = path.relative_to(source).as_posix()
-            for problem in problems_of(relative, path.read_text()):
+            text = path.read_text()
+            used.update(arrows_of(relative, text))
+            for problem in problems_of(relative, text):
                 print(f"{relative}: {problem}")
                 count += 1
+    allowed = {(module, other) for module, others in ARROWS.items() for other in others}
+    for module, other in sorted(allowed - used - NOT_USED_YET) + sorted(NOT_USED_YET & used):
+        print(f"the arrow {module} -> {other} is {'used now' if (module, other) in used else 'used by nobody'}")
+        count += 1
     print(f"{files} files, {count} problems")
     return 1 if count or not files else 0
 

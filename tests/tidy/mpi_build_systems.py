@@ -1,8 +1,10 @@
 """Build systems find an installed weft as they find any MPI: CMake's FindMPI, by flags and by compilers, a
 Makefile, a script like autoconf's, autoconf itself where it is installed, for C that calls Fortran, and mpirun with
-the words of MPICH and Open MPI."""
+the words of MPICH and Open MPI; and as an OpenSHMEM, by find_package and pkg-config."""
 import argparse
+import gzip
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -37,6 +39,44 @@ def check_autoconf(source, path):
                 sys.exit(f"mpirun {words} {program} printed {out!r}")
 
 
+def check_manuals(prefix):
+    """Each program has a page, whose NAME says what the program is for."""
+    if not shutil.which("help2man"):
+        print("help2man is not installed")
+        return
+    names = {}
+    for page in sorted((prefix / "share/man/man1").glob("*.1.gz")):
+        text = gzip.decompress(page.read_bytes()).decode()
+        said = re.search(r"^\.SH NAME\n(\S+) \\- (.*)$", text, re.MULTILINE)
+        if not said or said[1] != page.name.removesuffix(".1.gz") or said[2].startswith("manual page for"):
+            sys.exit(f"{page.name} has the NAME {said and said[0]!r}")
+        names[said[1]] = said[2]
+    for program in ("weftrun", "weft-info", "weft-breakdown", "weftcc", "weftcxx", "weftfc", "oshcc", "oshrun", "oshmem_info",
+                    "weft-triangles"):
+        if program not in names:
+            sys.exit(f"{program} has no manual page; there are {sorted(names)}")
+
+
+def check_openshmem(source, build, prefix):
+    """find_package(OpenSHMEM) and pkg-config; what is installed beside them."""
+    run("cmake", "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "--build", build)
+    programs = [build / "heard_c", build / "heard_cxx"]
+    if shutil.which("pkg-config"):
+        (pc,) = prefix.glob("lib*/**/weft-shmem.pc")
+        flags = run("pkg-config", "--cflags", "--libs", "weft-shmem", environment={"PKG_CONFIG_PATH": str(pc.parent)})
+        run("cc", source / "heard.c", source / "counts.c", "-o", build / "by_pkg_config", *flags.split())
+        programs.append(build / "by_pkg_config")
+    for program in programs:
+        for words in (["-n", "3"], ["-n", "3", "--ranks-per-process", "1"]):
+            if (out := run(prefix / "bin/oshrun", *words, program)) != "3 PEs, sum 6\n":
+                sys.exit(f"oshrun {words} {program} printed {out!r}")
+    out = run(prefix / "bin/weftrun", "-n", "2", prefix / "bin/weft-triangles", "--vertices", "60", "--edges", "300",
+              "--check")
+    if "right" not in out.splitlines():
+        sys.exit(f"weft-triangles printed {out!r}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--source", type=Path, required=True)
@@ -54,6 +94,7 @@ def main():
         names = home.parent / "bin"
         path = {"PATH": f"{names}:{os.environ['PATH']}"}
         fortran = (home.parent / "fortran/mpi.mod").exists()
+        check_manuals(prefix)
 
         def check(programs, wanted=("C", "C++", "Fortran")):
             for program, language in zip(programs, wanted):
@@ -110,6 +151,8 @@ def main():
                 continue
             run(compiler, f"sum.{suffix}", "-o", "by_pkg_config", *flags, cwd=source)
             check([source / "by_pkg_config"], [{"c": "C", "cpp": "C++", "f90": "Fortran"}[suffix]])
+
+        check_openshmem(args.source / "tests/consumer/shmem", temporary / "shmem", prefix)
 
         for word in ("-show", "-compile-info", "-link-info", "-showme:compile", "-showme:link"):
             if str(prefix / "include") not in run("mpicc", word, environment=path) and "link" not in word:

@@ -9,7 +9,7 @@ from pathlib import Path
 ALLOCATOR = re.compile(r"^(malloc\w*|calloc|realloc\w*|free|\w*memalign|aligned_alloc|p?valloc|_Zn[wa]m.*|_Zd[la]Pv.*)$")
 # Of weft's own (the start of programs among them, which no library has), and variables of which the C library has one, which no program defines.
 OWN = re.compile(r"^(weft_\w+|__libc_start_main)$")
-VARIABLES = {"environ", "__environ", "_environ", "stdin"}
+VARIABLES = {"environ", "__environ", "_environ", "stdin", "stdout", "stderr"}
 
 
 def main():
@@ -21,7 +21,7 @@ def main():
     if not archive.exists():
         print("the wrappers are not part of this build")
         return
-    members = {path.name + ".o" for path in (args.source / "src/image/program").glob("*.c")}
+    members = {path.name + ".o" for prefix in ("program", "both") for path in (args.source / "src/process").glob(f"*/{prefix}_*.c")}
     defined, member = {}, ""
     for line in subprocess.run(["nm", "--defined-only", "-g", archive], capture_output=True, text=True).stdout.splitlines():
         if line.endswith(":"):
@@ -32,7 +32,7 @@ def main():
     text = re.sub(r"/\*.*?\*/", "", (args.source / "tools/weftcc/shared_symbols.list").read_text(), flags=re.S)
     listed = {name for name in re.findall(r"\w+", text) if not ALLOCATOR.match(name)}
     replaced = {name for name in defined if not OWN.match(name)}
-    errors = [f"{name} is defined in src/image/program, but not in shared_symbols.list" for name in replaced - listed]
+    errors = [f"{name} is defined in src/process, but not in shared_symbols.list" for name in replaced - listed]
     errors += [f"{name} is in shared_symbols.list, but nothing defines it" for name in listed - replaced]
     errors += [f"{name} is not weak: a program could not define it" for name, kind in defined.items()
                if name in replaced - VARIABLES and kind not in "WV"]

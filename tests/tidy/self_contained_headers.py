@@ -1,5 +1,5 @@
 """Every header compiles by itself; a public one with nothing but include/ in sight. One that its own source file
-includes first has been compiled so by the build."""
+includes first has been compiled so by the build. And the main header is short, with all that it includes."""
 import argparse
 import os
 import re
@@ -10,6 +10,16 @@ from pathlib import Path
 
 FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror",
          "-fsyntax-only", "-x", "c++", "-"]
+
+
+# Of a program that includes nothing else: docs/decisions/what-the-main-header-includes.md.
+MAIN_HEADER_LINES_MAX = 60_000
+
+
+def lines_of_main_header(compiler, source):
+    command = [compiler, "-std=c++20", f"-I{source / 'include'}", "-E", "-x", "c++", "-"]
+    result = subprocess.run(command, input="#include <weft/weft.hpp>\n", text=True, capture_output=True, check=True)
+    return result.stdout.count("\n")
 
 
 def compile_alone(compiler, source, header):
@@ -39,9 +49,13 @@ def main():
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         compiled = pool.map(lambda h: compile_alone(args.cxx, args.source, h), alone)
         problems += [(header, f"it does not compile by itself:\n{text}") for header, text in compiled if text]
+    lines = lines_of_main_header(args.cxx, args.source)
+    if lines > MAIN_HEADER_LINES_MAX:
+        problems.append((args.source / "include/weft/weft.hpp",
+                         f"{lines} lines are compiled with it, of at most {MAIN_HEADER_LINES_MAX}"))
     for header, text in problems:
         print(f"{header.relative_to(args.source)}: {text}")
-    print(f"{len(headers)} headers, {len(alone)} compiled, {len(problems)} problems")
+    print(f"{len(headers)} headers, {len(alone)} compiled, {lines} lines in the main one, {len(problems)} problems")
     return 1 if problems or not alone else 0
 
 

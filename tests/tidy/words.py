@@ -7,7 +7,7 @@ from pathlib import Path
 
 # The old word, and what is said instead.
 GONE = {
-    r"octets?": "byte",
+    r"(?<!PARAM_)octets?": "byte",  # Of OpenSSL's names it is a part.
     r"helms?": "hand-off lock",
     r"guests?": "attached thread",
     r"exhibit(ion)?s?": "buffer exposure, exposure",

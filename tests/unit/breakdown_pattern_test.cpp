@@ -7,10 +7,12 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "base/checksum.hpp"
 #include "breakdown/event_log.hpp"
 #include "breakdown/extrapolation.hpp"
 #include "breakdown/machine.hpp"
@@ -64,7 +66,7 @@ class written_log {
     add(rank, until, trace_kind::wait_recv, trace_phase::end);
   }
   void collective(int rank, double from, double until, int turn, int place, bool is_root = false,
-                  accounts::relation how = accounts::relation::all) {
+                  collective_relation how = collective_relation::all) {
     add(rank, from, trace_kind::wait_collective, trace_phase::begin,
         event_file::packed(
             {0, 1, static_cast<std::uint64_t>(turn), log_.ranks(), how, is_root, false, ""}),
@@ -184,6 +186,7 @@ TEST(breakdown_replay, waits_for_the_receives_of_messages_that_were_kept_and_of_
   }
   log.begin_call(0, 2000, sends);
   log.send(0, 2000, 2, 2, 1 << 20);
+  log.add(0, 2000, trace_kind::wait_send, trace_phase::instant);
   log.add(0, 2000, trace_kind::wait_send, trace_phase::begin);
   log.add(0, 2100, trace_kind::wait_send, trace_phase::end);
   log.end_call(0, 2100);
@@ -206,6 +209,104 @@ TEST(breakdown_replay, waits_for_the_receives_of_messages_that_were_kept_and_of_
   replay_change change;
   change.computation.push_back({"b.c:1", 4});
   EXPECT_NEAR(again.run(change), 4e6, 1);
+}
+
+// What a message interrupts is computed for the call that ends it, and so is what comes before a sleep.
+TEST(breakdown_pattern, computation_has_the_place_of_what_ends_it) {
+  written_log log(2);
+  const int waits = log.place("MPI_Wait", "main at a.c:3"),
+            sleeps = log.place("sleep", "main at a.c:5");
+  log.run(0, 0);
+  log.send(0, 1, 1, 5);
+  log.stop(0, 2);
+  log.run(1, 0);
+  log.add(1, 400, trace_kind::recv, trace_phase::instant,
+          static_cast<std::int64_t>(5U << flow_partner_bits));
+  log.begin_call(1, 1000, waits);
+  log.end_call(1, 1001);
+  log.add(1, 1501, trace_kind::sleep, trace_phase::begin, 0, sleeps);
+  log.add(1, 2501, trace_kind::sleep, trace_phase::end);
+  log.stop(1, 2601);
+  const pattern p = pattern_of(log.done());
+  std::map<int, double> computed, slept;
+  for (const step& s : p.of_rank[1]) {
+    if (s.kind == step_kind::compute) computed[s.place] += s.ns;
+    if (s.kind == step_kind::sleep) slept[s.place] += s.ns;
+  }
+  EXPECT_EQ(computed, (std::map<int, double>{{waits, 1e6}, {sleeps, 5e5}, {-1, 1e5}}));
+  EXPECT_EQ(slept, (std::map<int, double>{{sleeps, 1e6}}));
+}
+
+// Rank 1 waits from 1 to 5 ms for a barrier that it has begun; rank 0 comes to it then.
+TEST(breakdown_replay, waits_for_who_comes_late_to_a_non_blocking_collective) {
+  written_log log(2);
+  const int starts = log.place("MPI_Ibarrier", "main at a.c:1"),
+            waits = log.place("MPI_Wait", "main at a.c:2");
+  const std::int64_t name =
+      event_file::packed({0, 1, 0, 2, collective_relation::all, false, true, ""});
+  const auto take_part = [&](int rank, double from, double until) {
+    log.run(rank, 0);
+    log.begin_call(rank, from, starts);
+    log.end_call(rank, from);
+    log.begin_call(rank, from, waits);
+    log.add(rank, from, trace_kind::wait_recv, trace_phase::begin);
+    log.add(rank, from, trace_kind::wait_collective, trace_phase::instant, name, starts);
+    log.add(rank, from, trace_kind::wait_collective, trace_phase::begin, name);
+    log.add(rank, until, trace_kind::wait_collective, trace_phase::end, name | 1);
+    log.add(rank, until, trace_kind::wait_recv, trace_phase::end);
+    log.end_call(rank, until);
+    log.stop(rank, until);
+  };
+  take_part(0, 5000, 5001);
+  take_part(1, 1000, 5002);
+  const pattern p = pattern_of(log.done());
+  const replay again(p);
+  EXPECT_NEAR(again.run(), 5.002e6, 1);
+  EXPECT_NEAR(cost_at(again.delays(), "MPI_Ibarrier in main").ns, 4e6, 1e3);
+  replay_change change;
+  change.computation.push_back({"MPI_Ibarrier", 0.5});
+  EXPECT_NEAR(again.run(change), 2.502e6, 1);
+}
+
+// A probe waits for its message, which is received later; a row of tests does so, too, of which the first and the last are kept.
+TEST(breakdown_replay, waits_in_probes_and_in_rows_of_tests) {
+  written_log log(2);
+  const int sends = log.place("MPI_Send", "main at a.c:1"), probes = log.place("MPI_Probe"),
+            receives = log.place("MPI_Recv"), tests = log.place("MPI_Test");
+  log.run(0, 0);
+  for (int i = 0; i < 2; ++i) {
+    log.begin_call(0, 3000 * (i + 1), sends);
+    log.send(0, 3000 * (i + 1), 1, 5 + i);
+    log.end_call(0, 3000 * (i + 1));
+  }
+  log.stop(0, 6000);
+  log.run(1, 0);
+  const auto flow = [](unsigned number) {
+    return static_cast<std::int64_t>(number << flow_partner_bits);
+  };
+  log.begin_call(1, 10, probes);
+  log.add(1, 10, trace_kind::wait_recv, trace_phase::begin);
+  log.add(1, 3001, trace_kind::wait_recv, trace_phase::end);
+  log.add(1, 3002, trace_kind::wait_recv, trace_phase::instant, flow(5));
+  log.end_call(1, 3003);
+  log.begin_call(1, 3004, receives);
+  log.add(1, 3004, trace_kind::recv, trace_phase::instant, flow(5));
+  log.end_call(1, 3004);
+  log.begin_call(1, 3004, tests);
+  log.end_call(1, 3005);
+  log.begin_call(1, 6000, tests);
+  log.add(1, 6001, trace_kind::recv, trace_phase::instant, flow(6));
+  log.add(1, 6001, trace_kind::wait_memory, trace_phase::instant, 0, -1, 2'997'000);
+  log.end_call(1, 6002);
+  log.stop(1, 6002);
+  const pattern p = pattern_of(log.done());
+  EXPECT_EQ(p.without_sender, 0U);
+  const replay again(p);
+  EXPECT_NEAR(again.run(), 6.002e6, 1);
+  EXPECT_NEAR(cost_at(again.delays(), "MPI_Send in main").ns, 5.985e6, 2e4);
+  replay_change change;
+  change.computation.push_back({"MPI_Send", 0.5});
+  EXPECT_NEAR(again.run(change), 3.002e6, 1e4);
 }
 
 TEST(breakdown_replay, of_an_unchanged_run_takes_the_recorded_time) {
@@ -401,7 +502,7 @@ TEST(breakdown_replay, runs_ranks_of_one_worker_one_after_the_other) {
   log.run(0, 0);
   log.begin_call(0, 1000, meets);
   log.add(0, 1000, trace_kind::wait_collective, trace_phase::begin,
-          event_file::packed({0, 1, 0, 2, accounts::relation::all, false, true, ""}), meets);
+          event_file::packed({0, 1, 0, 2, collective_relation::all, false, true, ""}), meets);
   log.stop(0, 1000);
   log.run(1, 1000);
   log.begin_call(1, 3000, meets);
@@ -588,9 +689,18 @@ TEST(breakdown_scale, goes_on_when_nobody_sends_what_a_rank_waits_for) {
 
 // --- Files ---------------------------------------------------------------------------------------
 
+std::string sealed(std::string file) {
+  const std::size_t at = offsetof(event_file::part_header, checksum);
+  std::memset(file.data() + at, 0, sizeof(std::uint32_t));
+  const std::uint32_t sum = checksum_of({std::as_bytes(std::span(file))});
+  std::memcpy(file.data() + at, &sum, sizeof sum);
+  return file;
+}
+
 std::string one_part(int ranks = 2) {
   event_file::part_header header;
   header.event_bytes = sizeof(event_file::event_row);
+  header.ranks = ranks;
   header.ended_ns = 100;
   header.places = 1;
   header.events = static_cast<std::uint64_t>(ranks);
@@ -604,7 +714,7 @@ std::string one_part(int ranks = 2) {
                                     trace_phase::begin, 0};
     file.append(reinterpret_cast<const char*>(&row), sizeof row);
   }
-  return file;
+  return sealed(file);
 }
 
 TEST(breakdown_event_log, reads_what_was_written) {
@@ -624,7 +734,7 @@ TEST(breakdown_event_log, refuses_any_other_file_in_one_line_that_names_it) {
   const auto changed = [&](std::size_t where, char to) {
     std::string file = whole;
     file[where] = to;
-    return file;
+    return sealed(file);
   };
   const std::size_t events = sizeof(event_file::part_header) + sizeof(event_file::place_row);
   wrong["kind"] = changed(events + offsetof(event_file::event_row, kind), 100);

@@ -199,6 +199,13 @@ INSTANTIATE_TEST_SUITE_P(
                     tried{"tcp", false, false,
                           [] {
                             tests::note_provider("tcp");
+                            ofi_options how = parse_ofi_options("tcp@lo");
+                            how.protects = protection::none;
+                            return make_ofi_transport(how);
+                          }},
+                    tried{"tcp_sealed", false, false,
+                          [] {
+                            tests::note_provider("tcp");
                             return make_ofi_transport(parse_ofi_options("tcp@lo"));
                           }}),
     [](const auto& one) { return std::string(one.param.name); });

@@ -193,6 +193,209 @@ TEST(a_channel, hands_on_each_value_once_and_in_order) {
   });
 }
 
+future<void> pass_on_squares(channel<int>& in, channel<int>& out) {
+  while (const auto x = co_await in.async_receive()) co_await out.async_send(*x * *x);
+  out.close();
+}
+
+// Whoever is called first, each leaves its caller's stack where it waits.
+TEST(a_channel, is_awaited_by_coroutines) {
+  run_everywhere([] {
+    for (const bool forwards : {true, false}) {
+      constexpr int count = 300;
+      channel<int> numbers(4), squares(1);
+      const auto give = [](channel<int>& out) -> future<void> {
+        for (int i = 1; i <= count; ++i) co_await out.async_send(i);
+        out.close();
+      };
+      const auto total = [](channel<int>& in) -> future<int> {
+        int sum = 0;
+        while (const auto x = co_await in.async_receive()) sum += *x;
+        co_return sum;
+      };
+      future<void> first, second;
+      future<int> third;
+      if (forwards) {
+        first = give(numbers);
+        second = pass_on_squares(numbers, squares);
+        third = total(squares);
+      } else {
+        third = total(squares);
+        second = pass_on_squares(numbers, squares);
+        first = give(numbers);
+      }
+      EXPECT_EQ(third.get(), count * (count + 1) * (2 * count + 1) / 6);
+      second.get();
+      first.get();
+    }
+  });
+}
+
+TEST(a_channel, serves_coroutines_and_tasks_in_their_order) {
+  run_everywhere([] {
+    channel<std::string> texts(2);
+    constexpr int senders = 3, count = 40;
+    std::atomic<int> got = 0, open = 2 * senders;
+    std::vector<future<void>> all;
+    const auto take_awaited = [&]() -> future<void> {
+      while (const auto text = co_await texts.async_receive()) ++got;
+    };
+    const auto give_awaited = [&]() -> future<void> {
+      for (int i = 0; i < count; ++i) co_await texts.async_send(std::string(30, 'a'));
+      if (--open == 0) texts.close();
+    };
+    for (int i = 0; i < 2; ++i) {
+      all.push_back(take_awaited());
+      all.push_back(spawn([&] {
+        while (const auto text = texts.receive()) ++got;
+      }));
+    }
+    for (int i = 0; i < senders; ++i) {
+      all.push_back(give_awaited());
+      all.push_back(spawn([&] {
+        for (int j = 0; j < count; ++j) texts.send(std::string(30, 'b'));
+        if (--open == 0) texts.close();
+      }));
+    }
+    collect(std::move(all)).get();
+    EXPECT_EQ(got, 2 * senders * count);
+    const auto late = [&]() -> future<void> { co_await texts.async_send("late"); };
+    EXPECT_THROW(late().get(), error);
+    EXPECT_FALSE(texts.receive());
+    // What is not awaited does nothing.
+    channel<int> unused(1);
+    { const auto nothing = unused.async_send(1); }
+    EXPECT_FALSE(unused.try_receive());
+  });
+}
+
+// The channel goes before those that wait for it, with and without a stop of the job.
+TEST(a_channel, may_go_while_coroutines_wait) {
+  run_everywhere([] {
+    auto values = std::make_unique<channel<int>>(1);
+    const auto take = [](channel<int>& of) -> future<bool> {
+      co_return (co_await of.async_receive()).has_value();
+    };
+    future<bool> first = take(*values), second = take(*values);
+    values.reset();
+    EXPECT_FALSE(first.get());
+    EXPECT_FALSE(second.get());
+  });
+  testing::internal::CaptureStderr();
+  auto kept = std::make_shared<int>(0);
+  EXPECT_EQ(run_tasks(workers_of(2),
+                      [&] {
+                        channel<std::shared_ptr<int>> in(1), out(1);
+                        const auto take = [](channel<std::shared_ptr<int>>& of) -> future<void> {
+                          (void)co_await of.async_receive();
+                        };
+                        const auto give = [](channel<std::shared_ptr<int>>& of,
+                                             std::shared_ptr<int> what) -> future<void> {
+                          for (;;) co_await of.async_send(what);
+                        };
+                        future<void> waits = take(in), sends = give(out, kept);
+                        waits.get();
+                      }),
+            1);
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_NE(text.find("in co_await, of a future which a sender of the channel made at "
+                      "coroutine_test.cpp:"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(kept.use_count(), 1);
+}
+
+// Its caller may be the one that it waits for.
+TEST(a_coroutine, is_refused_where_it_would_wait_for_a_channel_on_its_callers_stack) {
+  run_everywhere([] {
+    channel<int> values(2);
+    const auto give = [](channel<int>& to) -> future<int> {
+      for (int i = 0; i < 5; ++i) to.send(i);
+      co_return 5;
+    };
+    const auto take = [](channel<int>& from) -> future<int> {
+      co_return from.receive().value_or(-1);
+    };
+    try {
+      (void)give(values).get();
+      ADD_FAILURE() << "it did not wait";
+    } catch (const error& e) {
+      EXPECT_NE(std::string(e.what()).find(
+                    "channel::send in a coroutine that has not waited yet would make its caller "
+                    "wait"),
+                std::string::npos)
+          << e.what();
+      EXPECT_NE(std::string(e.what()).find("co_await channel.async_send(value)"),
+                std::string::npos);
+    }
+    EXPECT_EQ(take(values).get(), 0);  // What is there is given.
+    EXPECT_EQ(take(values).get(), 1);
+    EXPECT_THROW((void)take(values).get(), error);
+    // With a stack of its own it may.
+    future<int> spawned = spawn([&] { return give(values); });
+    EXPECT_EQ(values.receive(), 0);
+    future<int> last = spawn([&] { return take(values); });
+    for (int left = 3; left > 0; --left) EXPECT_TRUE(values.receive());
+    EXPECT_EQ(spawned.get(), 5);
+    EXPECT_GT(last.get(), 0);
+    // So it may after it has waited, and so may what it calls that is none.
+    promise<void> later;
+    future<int> waits = [](channel<int>& from, future<void> first) -> future<int> {
+      co_await first;
+      co_return from.receive().value_or(-1);
+    }(values, later.get_future());
+    later.set_value();
+    values.send(9);
+    EXPECT_EQ(waits.get(), 9);
+    future<void> giver = spawn([&] {
+      yield();
+      values.send(8);
+    });
+    future<int> other = [](channel<int>& from) -> future<int> {
+      co_return spawn([&from] { return from.receive().value_or(-1); }).get();
+    }(values);
+    EXPECT_EQ(other.get(), 8);
+    giver.get();
+  });
+}
+
+TEST(spawn, gives_what_the_coroutine_gives_that_it_begins) {
+  run_everywhere([] {
+    future<int> plain = spawn([] { return fib(8); });
+    EXPECT_EQ(plain.get(), 21);
+    // What the lambda has captured lives as long as the coroutine.
+    auto text = std::make_shared<std::string>("captured");
+    future<std::string> captured = spawn([text]() -> future<std::string> {
+      co_await spawn([] {});
+      co_return *text;
+    });
+    EXPECT_EQ(captured.get(), "captured");
+    EXPECT_EQ(text.use_count(), 1);
+    future<void> nothing = spawn([]() -> future<void> { co_await spawn([] {}); });
+    nothing.get();
+    EXPECT_THROW(spawn([]() -> future<void> {
+                   co_await spawn([] {});
+                   throw std::runtime_error("inside");
+                 }).get(),
+                 std::runtime_error);
+    EXPECT_THROW(spawn([]() -> future<void> { throw 3; }).get(), int);
+    EXPECT_THROW(spawn([] { return future<int>(); }).get(), error);
+    EXPECT_EQ(spawn([](std::stop_token) -> future<int> { co_return 4; }).get(), 4);
+    std::stop_source stop;
+    stop.request_stop();
+    EXPECT_THROW(
+        (void)spawn([]() -> future<int> { co_return 4; }, {.stop = stop.get_token()}).get(),
+        cancelled);
+    std::vector<future<int>> many;
+    promise<int> late;
+    const shared_future<int> all = late.get_future().share();
+    for (int i = 0; i < 500; ++i)
+      many.push_back(spawn([all]() -> future<int> { co_return co_await all + 1; }));
+    late.set_value(1);
+    for (const int one : collect(std::move(many)).get()) EXPECT_EQ(one, 2);
+  });
+}
+
 TEST(a_channel, that_nobody_serves_is_in_the_report) {
   testing::internal::CaptureStderr();
   EXPECT_EQ(run_tasks(workers_of(1),

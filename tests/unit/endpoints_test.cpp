@@ -30,8 +30,9 @@ outcome processes(const std::string& transport, int count, const std::string& sc
   if (::mkdtemp(directory.data()) == nullptr) return {-1, "mkdtemp failed"};
   std::string script = "pids=; status=0; ";
   for (int i = 0; i < count; ++i)
-    script += formatted("timeout 60 ./test-endpoint '{}' {} {} {} {} & pids=\"$pids $!\"; ",
-                        transport, i, count, directory, scenario);
+    script += formatted(
+        "WEFT_SECURE={} timeout 60 ./test-endpoint '{}' {} {} {} {} & pids=\"$pids $!\"; ",
+        scenario == "remember" ? "off" : "auto", transport, i, count, directory, scenario);
   script +=
       "for pid in $pids; do wait $pid || { s=$?; [ $s = 137 ] || status=$s; }; done; exit $status";
   outcome result = shell("bash -c \"$(cat <<'EOF'\n" + script + "\nEOF\n)\"");

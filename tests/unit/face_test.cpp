@@ -7,17 +7,24 @@
 #include <vector>
 
 #include "job.hpp"
+#include "job/known_faces.hpp"
 #include "job/state.hpp"
+#include "mpi/object/state.hpp"
+#include "shmem/state.hpp"
+#include "weft/parcels/locality.hpp"
 
 namespace weft {
 namespace {
-
-constexpr std::size_t slot = 3;
 
 struct bell final : detail::face_state {
   int rung = 0;
   completion_counter told;
 };
+
+void on_ring(worker& here, record_header header, const std::byte*);
+constexpr std::array<scheduler::mail_handler, 1> mail{&on_ring};
+constexpr detail::face as_face{.name = "bells", .mail = mail};
+const std::size_t slot = detail::register_face(as_face);
 
 // Made by the one that comes first: the rank, or its mail.
 bell& bell_of(detail::job_rank& r) {
@@ -30,10 +37,6 @@ void on_ring(worker& here, record_header header, const std::byte*) {
   ++rung.rung;
   here.complete(rung.told);
 }
-
-constexpr std::array<scheduler::mail_handler, 1> mail{&on_ring};
-constexpr detail::face as_face{slot, "bells", mail};
-[[maybe_unused]] const bool registered = detail::register_face(as_face);
 
 void ring(int number) {
   detail::job_rank& me = detail::calling_job_rank("ring");
@@ -65,6 +68,36 @@ void wait_for_rings(int times, int ringer = -1) {
     mine.told.pending = 1;
     me.home->wait(mine.told, what);
   }
+}
+
+// Each is called, so that the linker takes it in.
+void call_all_other_faces(const communicator& world) {
+  (void)mpi::calling_at_any_time("face_test");
+  (void)shmem::entrance().any_state();
+  EXPECT_EQ(here().number(), 0);
+  EXPECT_EQ(world.allreduce(1, std::plus<>{}), world.size());
+}
+
+TEST(face, is_a_fifth_in_a_program_that_has_all_others) {
+  EXPECT_EQ(detail::own_faces().names,
+            (std::vector<std::string>{"MPI", "OpenSHMEM", "bells", "memory", "parcels"}));
+  run_ranks(alone(job_of(4, 2)), [](communicator& world) {
+    call_all_other_faces(world);
+    ring((world.rank() + 1) % world.size());
+    wait_for_rings(1);
+    EXPECT_EQ(bell_of(detail::calling_job_rank("face_test")).rung, 1);
+  });
+}
+
+TEST(faces_of_a_job, are_numbered_alike_whatever_programs_its_processes_run) {
+  const auto all = detail::faces_of_job::of({{"MPI", "bells"}, {"parcels"}, {}, {"bells", "MPI"}});
+  EXPECT_EQ(all.names, (std::vector<std::string>{"MPI", "bells", "parcels"}));
+  EXPECT_TRUE(all.has(0, "bells"));
+  EXPECT_FALSE(all.has(0, "parcels"));
+  EXPECT_TRUE(all.has(1, "parcels"));
+  EXPECT_FALSE(all.has(2, "MPI"));
+  EXPECT_TRUE(all.has(3, "MPI"));
+  EXPECT_FALSE(all.has(3, "memory")) << "no program has it";
 }
 
 TEST(face, ranks_ring_each_other_beside_messages) {

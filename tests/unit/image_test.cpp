@@ -15,6 +15,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/format.hpp"
 #include "unit/shell.hpp"
 
 namespace weft {
@@ -1180,6 +1181,47 @@ TEST(wrapper, a_compiler_that_is_not_there_is_named_with_who_chose_it) {
     EXPECT_EQ(o.status, 2) << o.text;
     EXPECT_NE(o.text.find(text), o.text.npos) << o.text;
     EXPECT_EQ(std::ranges::count(o.text, '\n'), 1) << o.text;
+  }
+}
+
+// Options of gfortran that change what declarations without a kind mean.
+TEST(wrapper, fortran_of_longer_integers_is_refused_and_of_longer_reals_has_the_time) {
+  WEFT_NEEDS_IMAGES();
+  if (shell("command -v gfortran").status != 0) GTEST_SKIP() << "there is no gfortran";
+  const scratch_directory directory;
+  const std::string& where = directory.path();
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(directory / name) << text;
+  };
+  write("include.f",
+        "      program p\n      include 'mpif.h'\n      integer ierr\n"
+        "      call MPI_Init(ierr)\n      call MPI_Finalize(ierr)\n      end\n");
+  write("module.f90",
+        "program p\n  use mpi\n  integer :: ierr\n  call MPI_Init(ierr)\n"
+        "  call MPI_Finalize(ierr)\nend program\n");
+  write("other.f90", "subroutine s(n)\n  integer :: n\n  n = 1\nend subroutine\n");
+  for (const char* name : {"include.f", "module.f90"}) {
+    for (const char* to : {"-c -o /dev/null ", "-o /dev/null "}) {
+      const outcome o = shell(formatted("./weftfc -fdefault-integer-8 {}{}/{}", to, where, name));
+      EXPECT_NE(o.status, 0) << name;
+      EXPECT_NE(o.text.find("weftfc: -fdefault-integer-8: MPI's integers have 4 bytes here"),
+                o.text.npos)
+          << o.text;
+    }
+    EXPECT_EQ(shell(formatted("./weftfc -c -o /dev/null {}/{}", where, name)).status, 0) << name;
+  }
+  EXPECT_EQ(shell("./weftfc -fdefault-integer-8 -c -o /dev/null " + where + "/other.f90").text, "");
+  for (const auto& [begin, name] : {std::pair{"      include 'mpif.h'\n", "w.f"},
+                                    {"      use mpi\n      implicit none\n", "w.F"}}) {
+    write(name, formatted("      program w\n{}      integer ierr\n      real*8 a, b\n"
+                          "      call MPI_Init(ierr)\n      a = MPI_Wtime()\n"
+                          "      b = MPI_Wtime() + MPI_Wtick()\n"
+                          "      if (a > 0 .and. b > a .and. b < a + 100) print *, 'right'\n"
+                          "      call MPI_Finalize(ierr)\n      end\n",
+                          begin));
+    const outcome o =
+        shell(formatted("./weftfc -fdefault-real-8 {0}/{1} -o {0}/w && {0}/w", where, name));
+    EXPECT_EQ(o.text, " right\n") << name;
   }
 }
 

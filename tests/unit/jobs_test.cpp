@@ -167,6 +167,16 @@ TEST(job, a_wrong_word_of_weft_ends_with_status_2) {
   expect_in(result, {"unknown option --weft-rank (did you mean --weft-ranks?)"});
 }
 
+TEST(job, an_exception_that_leaves_a_request_behind_is_the_reason_that_is_told) {
+  for (const char* const where : {"", "--processes 2 "}) {
+    const outcome result = shell(std::string("timeout -s KILL 60 ./weftrun -n 2 ") + where +
+                                 "./test-job throw-past-request");
+    EXPECT_EQ(result.status, 1);
+    expect_in(result, {"weft: rank 1: the input is rotten\n"});
+    EXPECT_EQ(result.text.find("left a request"), result.text.npos) << result.text;
+  }
+}
+
 TEST(job, an_exception_of_one_rank_ends_the_job_and_names_it) {
   const outcome result = run_job(ranks(4) + "--workers 2 ./test-job throw");
   EXPECT_EQ(result.status, 1);

@@ -24,10 +24,13 @@ std::vector<std::byte> bytes_of(const detail::segments& s) {
     for (const detail::block_run& r : s.runs())
       for (std::size_t row = 0; row < r.middle.count; ++row)
         for (std::size_t b = 0; b < r.inner.count; ++b) {
-          const auto* at = reinterpret_cast<const std::byte*>(s.base()) + r.offset +
-                           static_cast<std::ptrdiff_t>(pass) * s.all().stride +
-                           static_cast<std::ptrdiff_t>(row) * r.middle.stride +
-                           static_cast<std::ptrdiff_t>(b) * r.inner.stride;
+          // The base may be null, with absolute addresses for offsets.
+          const std::ptrdiff_t offset = r.offset +
+                                        static_cast<std::ptrdiff_t>(pass) * s.all().stride +
+                                        static_cast<std::ptrdiff_t>(row) * r.middle.stride +
+                                        static_cast<std::ptrdiff_t>(b) * r.inner.stride;
+          const auto* at =
+              reinterpret_cast<const std::byte*>(s.base() + static_cast<std::uintptr_t>(offset));
           all.insert(all.end(), at, at + r.block);
         }
   return all;

@@ -94,8 +94,12 @@ TEST(mpi_message, wrong_arguments_are_named_with_their_class) {
   };
   const wrong_call calls[] = {
       {[](int* v) { MPI_Send(v, -1, MPI_INT, 0, 0, MPI_COMM_WORLD); },
-       "count -1 is negative: pass 0 or more, and what an int cannot hold to the function whose name "
-       "ends in _c (MPI_ERR_COUNT)"},
+       "count -1 is negative: pass 0 or more (MPI_ERR_COUNT)"},
+      {[](int* v) { MPI_Send_c(v, -1, MPI_INT, 0, 0, MPI_COMM_WORLD); },
+       "count -1 is negative: pass 0 or more (MPI_ERR_COUNT)"},
+      {[](int* v) { MPI_Send(v, static_cast<int>(3'000'000'000), MPI_INT, 0, 0, MPI_COMM_WORLD); },
+       "count -1294967296 is negative: pass 0 or more; what an int cannot hold goes to the function "
+       "whose name ends in _c (MPI_ERR_COUNT)"},
       {[](int* v) { MPI_Send(v, 1, MPI_INT, 0, -5, MPI_COMM_WORLD); },
        "tag -5: pass one from 0 to 2147483647, or to receives MPI_ANY_TAG (MPI_ERR_TAG)"},
       {[](int* v) { MPI_Send(v, 1, MPI_DATATYPE_NULL, 0, 0, MPI_COMM_WORLD); },
@@ -483,6 +487,252 @@ TEST(mpi_message, calls_that_receive_into_what_they_send_are_found_by_check) {
     MPI_Bcast(v, 4, MPI_INT, 0, MPI_COMM_WORLD);
   });
   EXPECT_EQ(count_of(apart, "in part"), 0u) << apart;
+}
+
+void do_nothing(void*, void*, int*, MPI_Datatype*) {}
+void handle_nothing(MPI_Comm*, int*, ...) {}
+
+TEST(mpi_message, objects_left_over_at_finalize_are_found_by_check_with_where_they_were_made) {
+  const auto said_of = [](auto make) {
+    return told_at_the_end([make](int rank) {
+      if (rank == 0) make();
+    });
+  };
+  const auto finds = [&](const std::string& what, const std::string& remedy, auto make) {
+    const std::string text = said_of(make);
+    const std::string line =
+        "check: rank 0 called MPI_Finalize with " + what + " not freed, made in ";
+    EXPECT_EQ(count_of(text, line), 1u) << text;
+    EXPECT_EQ(count_of(text, "check: "), 2u) << text;  // And that locks are not looked for.
+    expect_contains(text, ": call " + remedy + "\n");
+    EXPECT_EQ(text.find("a function without a name"), std::string::npos) << text;
+  };
+  finds("2 communicators", "MPI_Comm_free", [] {
+    volatile int left = 2;  // The compiler makes one call of it.
+    while (left != 0) {
+      MPI_Comm c;
+      MPI_Comm_dup(MPI_COMM_SELF, &c);
+      left = left - 1;
+    }
+  });
+  finds("1 communicator", "MPI_Comm_free", [] {
+    MPI_Comm c;
+    MPI_Request r;
+    MPI_Comm_idup(MPI_COMM_SELF, &c, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+  });
+  finds("1 window", "MPI_Win_free", [] {
+    MPI_Win w;
+    static int memory;
+    MPI_Win_create(&memory, sizeof memory, 1, MPI_INFO_NULL, MPI_COMM_SELF, &w);
+  });
+  finds("1 group", "MPI_Group_free", [] {
+    MPI_Group g;
+    MPI_Comm_group(MPI_COMM_WORLD, &g);
+  });
+  finds("1 datatype", "MPI_Type_free", [] {
+    MPI_Datatype inner, outer;
+    MPI_Type_contiguous(3, MPI_INT, &inner);
+    MPI_Type_vector(2, 1, 2, inner, &outer);
+    MPI_Type_free(&inner);  // The outer one still has it.
+  });
+  finds("1 operation", "MPI_Op_free", [] {
+    MPI_Op op;
+    MPI_Op_create(&do_nothing, 1, &op);
+  });
+  finds("1 info", "MPI_Info_free", [] {
+    MPI_Info info;
+    MPI_Info_create(&info);
+  });
+  finds("1 error handler", "MPI_Errhandler_free", [] {
+    MPI_Errhandler handler;
+    MPI_Comm_create_errhandler(&handle_nothing, &handler);
+  });
+  finds("1 file", "MPI_File_close", [] {
+    MPI_File file;
+    MPI_File_open(MPI_COMM_SELF, "/dev/null", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
+  });
+  finds("1 key of attributes", "MPI_Comm_free_keyval, MPI_Type_free_keyval or MPI_Win_free_keyval",
+        [] {
+          int key;
+          MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &key, nullptr);
+        });
+  finds("1 inactive request of MPI_Send_init", "MPI_Request_free", [] {
+    MPI_Request r;
+    MPI_Send_init(left_value, 1, MPI_INT, 0, 1, MPI_COMM_SELF, &r);
+  });
+  finds("1 inactive request of MPI_Allreduce_init", "MPI_Request_free", [] {
+    MPI_Request r;
+    MPI_Allreduce_init(left_value, left_value + 1, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF,
+                       MPI_INFO_NULL, &r);
+  });
+  const std::string freed = said_of([] {
+    MPI_Comm c, other;
+    MPI_Group g;
+    MPI_Datatype t, real;
+    MPI_Op op;
+    MPI_Info info;
+    MPI_Errhandler handler, got;
+    MPI_Request r;
+    int key;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &key, nullptr);
+    MPI_Comm_dup(MPI_COMM_SELF, &c);
+    MPI_Comm_set_attr(c, key, &key);
+    MPI_Comm_free_keyval(&key);
+    MPI_Comm_create_errhandler(&handle_nothing, &handler);
+    MPI_Comm_set_errhandler(c, handler);
+    MPI_Errhandler_free(&handler);
+    MPI_Comm_get_errhandler(c, &got);
+    MPI_Errhandler_free(&got);
+    MPI_Bcast_init(left_value, 1, MPI_INT, 0, c, MPI_INFO_NULL, &r);
+    MPI_Request_free(&r);
+    MPI_Comm_dup(c, &other);
+    MPI_Comm_disconnect(&other);
+    MPI_Comm_free(&c);
+    MPI_Comm_group(MPI_COMM_SELF, &g);
+    MPI_Group_free(&g);
+    MPI_Type_contiguous(3, MPI_INT, &t);
+    MPI_Type_free(&t);
+    MPI_Type_create_f90_real(6, 30, &real);  // Not to be freed.
+    MPI_Op_create(&do_nothing, 1, &op);
+    MPI_Op_free(&op);
+    MPI_Info_create(&info);
+    MPI_Info_free(&info);
+  });
+  EXPECT_EQ(count_of(freed, "check: "), 1u) << freed;
+}
+
+TEST(mpi_message, calls_on_the_memory_of_active_requests_are_found_by_check) {
+  // Into and out of the memory of a receive of rank 1.
+  const auto said_of = [](auto call) {
+    return told_at_the_end([call](int rank) {
+      int values[8] = {}, others[8] = {};
+      MPI_Request r = MPI_REQUEST_NULL;
+      if (rank == 1) MPI_Irecv(values, 4, MPI_INT, 0, 5, MPI_COMM_WORLD, &r);
+      call(values, others);
+      if (rank == 0) MPI_Send(values, 4, MPI_INT, 1, 5, MPI_COMM_WORLD);
+      MPI_Wait(&r, MPI_STATUS_IGNORE);
+    });
+  };
+  const auto finds = [&](const std::string& what, auto call) {
+    const std::string text = said_of(call);
+    EXPECT_EQ(count_of(text, "check: error: rank 1 " + what + ", called in "), 1u) << text;
+    expect_contains(text,
+                    "that overlaps that of a receive of 16 bytes from rank 0, tag 5, which is "
+                    "still active, started in ");
+    EXPECT_EQ(count_of(text, "check: error: "), 1u) << text;
+  };
+  finds("writes memory in MPI_Bcast",
+        [](int* v, int*) { MPI_Bcast(v, 4, MPI_INT, 0, MPI_COMM_WORLD); });
+  finds("writes memory in MPI_Allreduce",
+        [](int* v, int* o) { MPI_Allreduce(o, v, 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD); });
+  finds("reads memory in MPI_Reduce",
+        [](int* v, int* o) { MPI_Reduce(v + 3, o, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD); });
+  finds("writes memory in MPI_Alltoall",
+        [](int* v, int* o) { MPI_Alltoall(o, 1, MPI_INT, v + 2, 1, MPI_INT, MPI_COMM_WORLD); });
+  finds("writes memory in MPI_Sendrecv (recv)", [](int* v, int* o) {
+    MPI_Sendrecv(o, 1, MPI_INT, 0, 1, v, 1, MPI_INT, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+  });
+  const std::string apart = said_of([](int* v, int* o) {
+    MPI_Bcast(v + 4, 4, MPI_INT, 0, MPI_COMM_WORLD);
+    MPI_Allreduce(v + 4, o, 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Reduce(o, nullptr, 0, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+    MPI_Request later;  // It uses the memory when it is started.
+    MPI_Bcast_init(v, 4, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &later);
+    MPI_Request_free(&later);
+  });
+  EXPECT_EQ(count_of(apart, "check: error"), 0u) << apart;
+}
+
+TEST(mpi_message, a_receive_whose_datatype_overlaps_itself_is_found_by_check) {
+  const auto said_of = [](auto receive) {
+    return told_at_the_end([receive](int rank) {
+      int values[8] = {};
+      const int lengths[] = {2, 2}, places[] = {0, 1};
+      MPI_Datatype twice;
+      MPI_Type_indexed(2, lengths, places, MPI_INT, &twice);
+      MPI_Type_commit(&twice);
+      if (rank == 0) MPI_Ssend(values, 1, twice, 1, 5, MPI_COMM_WORLD);  // That is allowed.
+      if (rank == 1) receive(values, twice);
+      MPI_Type_free(&twice);
+    });
+  };
+  const std::string blocking = said_of([](int* v, MPI_Datatype twice) {
+    MPI_Recv(v, 1, twice, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  });
+  EXPECT_EQ(count_of(blocking, "check: error: rank 1 receives 16 bytes in MPI_Recv, called in "),
+            1u)
+      << blocking;
+  const std::string started = said_of([](int* v, MPI_Datatype twice) {
+    MPI_Request r;
+    MPI_Irecv(v, 1, twice, 0, 5, MPI_COMM_WORLD, &r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+  });
+  EXPECT_EQ(count_of(started, "whose layout has the same memory more than once"), 1u) << started;
+  const std::string sound = said_of([](int* v, MPI_Datatype) {
+    MPI_Recv(v, 4, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  });
+  EXPECT_EQ(count_of(sound, "check: error"), 0u) << sound;
+}
+
+TEST(mpi_message, sends_that_need_a_buffer_are_found_by_check_and_no_others) {
+  const auto send = [](int to, int tag) {
+    int value = 1;
+    MPI_Send(&value, 1, MPI_INT, to, tag, MPI_COMM_WORLD);
+  };
+  const auto receive = [](int from, int tag) {
+    int value = 0;
+    MPI_Recv(&value, 1, MPI_INT, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    EXPECT_EQ(value, 1);
+  };
+  const auto said_of = [](int workers, auto body) {
+    options how = job_of(3, workers);
+    how.check = true;
+    testing::internal::CaptureStderr();
+    const int status = run(how, [&](communicator& world) {
+      MPI_Init(nullptr, nullptr);
+      body(world.rank());
+      MPI_Finalize();
+    });
+    EXPECT_EQ(status, 0);
+    return testing::internal::GetCapturedStderr();
+  };
+  for (const int workers : {1, 2}) {
+    const std::string both = said_of(workers, [&](int rank) {
+      if (rank == 2) return;
+      send(1 - rank, 4);
+      receive(1 - rank, 4);
+    });
+    expect_contains(both, "sends 4 bytes to rank ");
+    expect_contains(both, " of MPI_COMM_WORLD, tag 4, by MPI_Send in ");
+    EXPECT_GE(count_of(both, "only while such messages are buffered"), 1u) << both;
+    const std::string all = said_of(workers, [&](int rank) {
+      send((rank + 1) % 3, 4);
+      receive((rank + 2) % 3, 4);
+    });
+    EXPECT_GE(count_of(all, "only while such messages are buffered"), 1u) << all;
+    const std::string to_itself = said_of(workers, [&](int rank) {
+      send(rank, 4);
+      receive(rank, 4);
+    });
+    EXPECT_GE(count_of(to_itself, "only while such messages are buffered"), 1u) << to_itself;
+    // Some receive first; one never receives, of which something else is said; one has begun its receive.
+    const std::string safe = said_of(workers, [&](int rank) {
+      for (int i = 0; i < 100; ++i) {
+        if (rank == 1) receive(0, i);
+        if (rank != 2) send(1 - rank, i);
+        if (rank == 0) receive(1, i);
+      }
+      int value = 0;
+      MPI_Request r;
+      MPI_Irecv(&value, 1, MPI_INT, (rank + 2) % 3, 200, MPI_COMM_WORLD, &r);
+      send((rank + 1) % 3, 200);
+      MPI_Wait(&r, MPI_STATUS_IGNORE);
+      if (rank == 0) send(2, 300);
+    });
+    EXPECT_EQ(count_of(safe, "are buffered"), 0u) << safe;
+    expect_contains(safe, "rank 2 ended without receiving 1 message");
+  }
 }
 
 // Two ranks of one worker, of two, and of two processes.

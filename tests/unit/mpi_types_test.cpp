@@ -223,65 +223,71 @@ TEST(mpi_types, those_of_persistent_messages_are_compared) {
 // A call that fails and returns has sent nothing, and a receive that was too short has received.
 TEST(mpi_types, calls_that_fail_do_not_shift_what_is_compared) {
   for (const int processes : {1, 2})
-    EXPECT_EQ(
-        run_job_of(checked(2, processes),
-                   [](communicator& world) {
-                     MPI_Init(nullptr, nullptr);
-                     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-                     std::vector<int> many(1 << 20);
-                     float number = 0;
-                     int value = 0;
-                     MPI_Request request;
-                     MPI_Status status;
-                     const auto refused = [](int code) { EXPECT_NE(code, MPI_SUCCESS); };
-                     const auto well = [](int code) { EXPECT_EQ(code, MPI_SUCCESS); };
-                     if (world.rank() == 0) {
-                       // Without a buffer, and without room for what waits.
-                       refused(MPI_Send(nullptr, 1, MPI_INT, 1, 1, MPI_COMM_WORLD));
-                       well(MPI_Send(&number, 1, MPI_FLOAT, 1, 1, MPI_COMM_WORLD));
-                       refused(MPI_Isend(nullptr, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, &request));
-                       well(MPI_Send(&number, 1, MPI_FLOAT, 1, 2, MPI_COMM_WORLD));
-                       const int count = static_cast<int>(many.size());
-                       refused(MPI_Bsend(many.data(), count, MPI_INT, 1, 3, MPI_COMM_WORLD));
-                       well(MPI_Send(&number, 1, MPI_FLOAT, 1, 3, MPI_COMM_WORLD));
-                       MPI_Bsend_init(many.data(), count, MPI_INT, 1, 4, MPI_COMM_WORLD, &request);
-                       refused(MPI_Start(&request));
-                       well(MPI_Send(&number, 1, MPI_FLOAT, 1, 4, MPI_COMM_WORLD));
-                       well(MPI_Wait(&request, &status));  // It is inactive.
-                       MPI_Request_free(&request);
-                       refused(MPI_Sendrecv(nullptr, 1, MPI_INT, 1, 5, &value, 1, MPI_INT, 1, 5,
-                                            MPI_COMM_WORLD, &status));
-                       well(MPI_Send(&number, 1, MPI_FLOAT, 1, 5, MPI_COMM_WORLD));
-                       // Either half: nothing is left for MPI_Finalize.
-                       refused(MPI_Isendrecv(nullptr, 1, MPI_INT, 1, 5, &value, 1, MPI_INT, 1, 5,
-                                             MPI_COMM_WORLD, &request));
-                       refused(MPI_Isendrecv(&value, 1, MPI_INT, 1, 5, nullptr, 1, MPI_INT, 1, 5,
-                                             MPI_COMM_WORLD, &request));
-                       // Two for one, received in every way.
-                       for (int tag = 6; tag < 10; ++tag) {
-                         well(MPI_Send(many.data(), 2, MPI_INT, 1, tag, MPI_COMM_WORLD));
-                         well(MPI_Send(&number, 1, MPI_FLOAT, 1, tag, MPI_COMM_WORLD));
-                       }
-                     } else {
-                       for (int tag = 1; tag < 6; ++tag)
-                         well(MPI_Recv(&number, 1, MPI_FLOAT, 0, tag, MPI_COMM_WORLD, &status));
-                       refused(MPI_Recv(&value, 1, MPI_INT, 0, 6, MPI_COMM_WORLD, &status));
-                       MPI_Irecv(&value, 1, MPI_INT, 0, 7, MPI_COMM_WORLD, &request);
-                       refused(MPI_Wait(&request, &status));
-                       MPI_Recv_init(&value, 1, MPI_INT, 0, 8, MPI_COMM_WORLD, &request);
-                       MPI_Start(&request);
-                       refused(MPI_Wait(&request, &status));
-                       MPI_Request_free(&request);
-                       MPI_Message message;
-                       MPI_Mprobe(0, 9, MPI_COMM_WORLD, &message, &status);
-                       refused(MPI_Mrecv(nullptr, 1, MPI_INT, &message, &status));
-                       refused(MPI_Mrecv(&value, 1, MPI_INT, &message, &status));
-                       for (int tag = 6; tag < 10; ++tag)
-                         well(MPI_Recv(&number, 1, MPI_FLOAT, 0, tag, MPI_COMM_WORLD, &status));
-                     }
-                     MPI_Finalize();
-                   }),
-        0);
+    EXPECT_EQ(run_job_of(
+                  checked(2, processes),
+                  [](communicator& world) {
+                    MPI_Init(nullptr, nullptr);
+                    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+                    std::vector<int> many(1 << 20);
+                    float number = 0;
+                    int value = 0;
+                    MPI_Request request;
+                    MPI_Status status;
+                    const auto refused = [](int code) { EXPECT_NE(code, MPI_SUCCESS); };
+                    const auto well = [](int code) { EXPECT_EQ(code, MPI_SUCCESS); };
+                    if (world.rank() == 0) {
+                      // Without a buffer, and without room for what waits.
+                      refused(MPI_Send(nullptr, 1, MPI_INT, 1, 1, MPI_COMM_WORLD));
+                      well(MPI_Send(&number, 1, MPI_FLOAT, 1, 1, MPI_COMM_WORLD));
+                      refused(MPI_Isend(nullptr, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, &request));
+                      well(MPI_Send(&number, 1, MPI_FLOAT, 1, 2, MPI_COMM_WORLD));
+                      const int count = static_cast<int>(many.size());
+                      // Before rank 1 receives: else they would need no room.
+                      refused(MPI_Bsend(many.data(), count, MPI_INT, 1, 3, MPI_COMM_WORLD));
+                      well(MPI_Send(nullptr, 0, MPI_INT, 1, 23, MPI_COMM_WORLD));
+                      well(MPI_Send(&number, 1, MPI_FLOAT, 1, 3, MPI_COMM_WORLD));
+                      MPI_Bsend_init(many.data(), count, MPI_INT, 1, 4, MPI_COMM_WORLD, &request);
+                      refused(MPI_Start(&request));
+                      well(MPI_Send(nullptr, 0, MPI_INT, 1, 24, MPI_COMM_WORLD));
+                      well(MPI_Send(&number, 1, MPI_FLOAT, 1, 4, MPI_COMM_WORLD));
+                      well(MPI_Wait(&request, &status));  // It is inactive.
+                      MPI_Request_free(&request);
+                      refused(MPI_Sendrecv(nullptr, 1, MPI_INT, 1, 5, &value, 1, MPI_INT, 1, 5,
+                                           MPI_COMM_WORLD, &status));
+                      well(MPI_Send(&number, 1, MPI_FLOAT, 1, 5, MPI_COMM_WORLD));
+                      // Either half: nothing is left for MPI_Finalize.
+                      refused(MPI_Isendrecv(nullptr, 1, MPI_INT, 1, 5, &value, 1, MPI_INT, 1, 5,
+                                            MPI_COMM_WORLD, &request));
+                      refused(MPI_Isendrecv(&value, 1, MPI_INT, 1, 5, nullptr, 1, MPI_INT, 1, 5,
+                                            MPI_COMM_WORLD, &request));
+                      // Two for one, received in every way.
+                      for (int tag = 6; tag < 10; ++tag) {
+                        well(MPI_Send(many.data(), 2, MPI_INT, 1, tag, MPI_COMM_WORLD));
+                        well(MPI_Send(&number, 1, MPI_FLOAT, 1, tag, MPI_COMM_WORLD));
+                      }
+                    } else {
+                      for (int tag = 1; tag < 6; ++tag) {
+                        if (tag == 3 || tag == 4)
+                          well(MPI_Recv(nullptr, 0, MPI_INT, 0, 20 + tag, MPI_COMM_WORLD, &status));
+                        well(MPI_Recv(&number, 1, MPI_FLOAT, 0, tag, MPI_COMM_WORLD, &status));
+                      }
+                      refused(MPI_Recv(&value, 1, MPI_INT, 0, 6, MPI_COMM_WORLD, &status));
+                      MPI_Irecv(&value, 1, MPI_INT, 0, 7, MPI_COMM_WORLD, &request);
+                      refused(MPI_Wait(&request, &status));
+                      MPI_Recv_init(&value, 1, MPI_INT, 0, 8, MPI_COMM_WORLD, &request);
+                      MPI_Start(&request);
+                      refused(MPI_Wait(&request, &status));
+                      MPI_Request_free(&request);
+                      MPI_Message message;
+                      MPI_Mprobe(0, 9, MPI_COMM_WORLD, &message, &status);
+                      refused(MPI_Mrecv(nullptr, 1, MPI_INT, &message, &status));
+                      refused(MPI_Mrecv(&value, 1, MPI_INT, &message, &status));
+                      for (int tag = 6; tag < 10; ++tag)
+                        well(MPI_Recv(&number, 1, MPI_FLOAT, 0, tag, MPI_COMM_WORLD, &status));
+                    }
+                    MPI_Finalize();
+                  }),
+              0);
 }
 
 TEST(mpi_types, those_of_matched_probes_are_compared) {

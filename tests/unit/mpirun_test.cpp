@@ -119,6 +119,15 @@ TEST_F(mpirun, understands_the_words_of_others) {
            {"2 ranks: 0 1", "first 0 a b /one", "second 1 - /two"});
   expect("OWN=x $mpirun -x OWN -genv OTHER y -n 1 --wd one ../a where alone", 0,
          {"1 ranks: 0", "alone 0 x /one"});
+  for (const char* word : {"-genvnone", "-envnone"})
+    expect("OWN=x OTHER=y $mpirun -n 2 " + std::string(word) +
+               " -genv OWN z sh -c 'echo $OWN-$OTHER-$HOME'",
+           0, {"z--", "z--"});
+  expect("$mpirun -envnone -n 1 ./a : -n 1 ./b", 2,
+         {"mpirun: -envnone: programs of one job have the same variables; say -genvnone"});
+  expect("printf '# none\\n\\n' > none; $mpirun -machinefile none ./a", 2,
+         {"mpirun: -machinefile none: the file names no host; write one in each line"});
+  expect("$mpirun -host , ./a", 2, {"mpirun: -host names no host; give names, as in a,b"});
   // Standard input.
   expect("echo text | $mpirun -n 1 -stdin none cat; echo text | $mpirun -n 1 --stdin 0 cat", 0,
          {"text"});

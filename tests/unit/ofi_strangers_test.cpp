@@ -1,5 +1,5 @@
 // Strangers: who has found the port of an endpoint, speaks libfabric, or TCP, and knows no key. What
-// docs/transports.md says of them is tried here over each provider.
+// docs/transports.md says of them is tried here over each provider, with messages that are sealed and with keys alone.
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -117,14 +117,20 @@ class stranger {
   fi_context2 context_ = {};
 };
 
-class strangers : public ::testing::TestWithParam<const char*> {
+struct victim {
+  const char* provider;
+  protection protects;
+};
+
+class strangers : public ::testing::TestWithParam<victim> {
  protected:
   void SetUp() override {
-    options_ = parse_ofi_options(GetParam());
+    options_ = parse_ofi_options(GetParam().provider);
+    options_.protects = GetParam().protects;
     if (std::ranges::none_of(ofi_providers(), [&](const ofi_provider& each) {
           return each.name == options_.provider && each.domain == options_.domain;
         }))
-      GTEST_SKIP() << "libfabric has no " << GetParam();
+      GTEST_SKIP() << "libfabric has no " << GetParam().provider;
     tests::note_provider(options_.provider);
     std::vector<std::vector<std::byte>> addresses;
     for (auto& endpoint : endpoints_) {
@@ -188,7 +194,9 @@ class strangers : public ::testing::TestWithParam<const char*> {
   std::vector<std::byte> address_;
 };
 
-TEST_P(strangers, read_and_write_nothing_by_keys_that_count) {
+using strangers_to_keys = strangers;
+
+TEST_P(strangers_to_keys, read_and_write_nothing_by_keys_that_count) {
   auto memory = contract_pattern(4096, 1);
   const auto before = memory;
   memory_region region = endpoints_[0]->register_memory(memory, peer_access::read_and_write);
@@ -205,7 +213,7 @@ TEST_P(strangers, read_and_write_nothing_by_keys_that_count) {
   endpoints_[0]->deregister(region);
 }
 
-TEST_P(strangers, find_no_two_keys_that_resemble_each_other) {
+TEST_P(strangers_to_keys, find_no_two_keys_that_resemble_each_other) {
   std::vector<std::byte> memory(64);
   std::uint64_t all_ones = ~std::uint64_t{0}, any_one = 0;
   for (int i = 0; i < 100; ++i) {
@@ -218,7 +226,7 @@ TEST_P(strangers, find_no_two_keys_that_resemble_each_other) {
   EXPECT_EQ(any_one, ~std::uint64_t{0}) << "some bit is never set";
 }
 
-TEST_P(strangers, with_the_key_may_do_what_it_is_for_and_nothing_once_it_is_taken_back) {
+TEST_P(strangers_to_keys, with_the_key_may_do_what_it_is_for_and_nothing_once_it_is_taken_back) {
   auto memory = contract_pattern(64, 1);
   const auto before = memory;
   std::vector<std::byte> bytes(64, std::byte{0xee});
@@ -241,6 +249,22 @@ TEST_P(strangers, with_the_key_may_do_what_it_is_for_and_nothing_once_it_is_take
   expect_job_goes_on(10);
 }
 
+// Whatever is registered, to whomever.
+TEST_P(strangers, read_and_write_nothing_of_who_seals_messages) {
+  if (GetParam().protects == protection::none) GTEST_SKIP() << "there are keys";
+  auto memory = contract_pattern(4096, 1);
+  const auto before = memory;
+  memory_region region = endpoints_[0]->register_memory(memory, peer_access::read_and_write);
+  std::vector<std::byte> brought(64), brings(64, std::byte{0xee});
+  for (std::uint64_t key = 0; key < 6; ++key) {
+    EXPECT_FALSE(succeeds(false, brought, key)) << key;
+    EXPECT_FALSE(succeeds(true, brings, key)) << key;
+  }
+  EXPECT_FALSE(succeeds(false, brought, region.key.words[0]));
+  EXPECT_EQ(memory, before);
+  expect_job_goes_on(10);
+}
+
 TEST_P(strangers, tell_of_writes_that_name_nothing) {
   // The number of an operation can be guessed; the endpoint's key, with which it is told, cannot.
   std::uint64_t guess = 1;
@@ -249,6 +273,9 @@ TEST_P(strangers, tell_of_writes_that_name_nothing) {
   for (int i = 0; i < 1000; ++i) poll();
   RecordProperty("words", std::to_string(heard_[0].words.size()));
   for (const std::uint64_t word : heard_[0].words) EXPECT_NE(word, guess);
+  if (GetParam().protects != protection::none) {
+    EXPECT_TRUE(heard_[0].words.empty());
+  }
   expect_job_goes_on(10);
 }
 
@@ -387,14 +414,27 @@ TEST_P(strangers, that_send_half_a_message_or_only_connect_stop_nobody) {
   for (const int each : silent) ::close(each);
 }
 
+std::string name_of(const ::testing::TestParamInfo<victim>& one) {
+  std::string name = one.param.provider;
+  std::ranges::replace_if(
+      name, [](char c) { return c == ';' || c == '@'; }, '_');
+  return name + (one.param.protects == protection::none ? "" : "_sealed");
+}
+
+constexpr std::array providers{"net@lo", "tcp@lo", "tcp;ofi_rxm@lo", "sockets@lo"};
+
+std::vector<victim> victims(std::initializer_list<protection> how) {
+  std::vector<victim> all;
+  for (const protection each : how)
+    for (const char* const provider : providers) all.push_back({provider, each});
+  return all;
+}
+
 INSTANTIATE_TEST_SUITE_P(ofi, strangers,
-                         ::testing::Values("net@lo", "tcp@lo", "tcp;ofi_rxm@lo", "sockets@lo"),
-                         [](const auto& one) {
-                           std::string name = one.param;
-                           std::ranges::replace_if(
-                               name, [](char c) { return c == ';' || c == '@'; }, '_');
-                           return name;
-                         });
+                         ::testing::ValuesIn(victims({protection::none, protection::authenticate})),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(ofi, strangers_to_keys, ::testing::ValuesIn(victims({protection::none})),
+                         name_of);
 
 // --- Where it listens -----------------------------------------------------------------------------
 

@@ -23,9 +23,16 @@
 namespace weft {
 namespace {
 
+ofi_options over_tcp(protection how) {
+  ofi_options options = parse_ofi_options("tcp@lo");
+  options.protects = how;
+  return options;
+}
+
 // Skipped where libfabric has no such provider, or where there is no libfabric.
-contract_case over(const std::string& name, const std::string& provider) {
-  const ofi_options options = parse_ofi_options(provider);
+contract_case over(const std::string& name, const std::string& provider, protection how) {
+  ofi_options options = parse_ofi_options(provider);
+  options.protects = how;
   const auto providers = ofi_providers();
   const bool exists = std::ranges::any_of(providers, [&](const ofi_provider& each) {
     return each.name == options.provider && each.domain == options.domain;
@@ -43,8 +50,18 @@ contract_case over(const std::string& name, const std::string& provider) {
 }
 
 INSTANTIATE_TEST_SUITE_P(ofi, transport_contract,
-                         ::testing::Values(over("net", "net@lo"), over("tcp", "tcp@lo"),
-                                           over("tcp_rxm", "tcp;ofi_rxm@lo")),
+                         ::testing::Values(over("net", "net@lo", protection::none),
+                                           over("tcp", "tcp@lo", protection::none),
+                                           over("tcp_rxm", "tcp;ofi_rxm@lo", protection::none)),
+                         contract_name);
+INSTANTIATE_TEST_SUITE_P(ofi_authenticated, transport_contract,
+                         ::testing::Values(over("net", "net@lo", protection::authenticate),
+                                           over("tcp_rxm", "tcp;ofi_rxm@lo",
+                                                protection::authenticate)),
+                         contract_name);
+INSTANTIATE_TEST_SUITE_P(ofi_encrypted, transport_contract,
+                         ::testing::Values(over("net", "net@lo", protection::encrypt),
+                                           over("tcp_rxm", "tcp;ofi_rxm@lo", protection::encrypt)),
                          contract_name);
 
 TEST(ofi, options_name_a_provider_and_an_interface) {
@@ -96,7 +113,9 @@ class changed_provider {
     refusal = 0;
     first = nullptr;
     change = nullptr;
+    on_the_way = nullptr;
     tells_of_writes = true;
+    holds_notes_back = false;
     refused_writes = 0;
     sent.clear();
   }
@@ -109,6 +128,18 @@ class changed_provider {
   // The next message that another endpoint sends.
   using bytes = std::vector<std::byte>;
   void change_next(std::function<void(bytes&)> how) { change = std::move(how); }
+  // What becomes of each message that another endpoint sends, from now on: `pass` has it go to the first endpoint, as often
+  // as it is called, later too.
+  using passing = std::function<void(const bytes&)>;
+  void handle(std::function<void(const bytes& message, const passing& pass)> how) {
+    on_the_way = std::move(how);
+  }
+  // And what the transport itself sends, from now on.
+  void hold_notes_back() { holds_notes_back = true; }
+  // To the endpoint that was made second, by the first.
+  static void return_to_sender(const bytes& message) {
+    EXPECT_EQ(usual_of_endpoint->inject(first, message.data(), message.size(), 1), 0);
+  }
   // From now on writes with immediate data are refused, as cxi does, which has it of messages only.
   void tell_of_no_writes() { tells_of_writes = false; }
   [[nodiscard]] int writes_refused() const { return refused_writes; }
@@ -140,6 +171,7 @@ class changed_provider {
     of_endpoint = *usual_of_endpoint;
     of_endpoint.recv = &receive;
     of_endpoint.send = &send;
+    of_endpoint.sendmsg = &send_note;
     (*made)->msg = &of_endpoint;
     usual_of_memory = (*made)->rma;
     of_memory = *usual_of_memory;
@@ -155,6 +187,24 @@ class changed_provider {
   }
   static ssize_t send(fid_ep* endpoint, const void* buffer, std::size_t size, void* descriptor,
                       fi_addr_t destination, void* context) {
+    if (endpoint != first && on_the_way) {
+      const auto* const begin = static_cast<const std::byte*>(buffer);
+      // The first copy completes the send; of others the provider says nothing.
+      bool completes = true;
+      const auto pass = [=](const bytes& message) mutable {
+        if (!std::exchange(completes, false)) {
+          EXPECT_EQ(
+              usual_of_endpoint->inject(endpoint, message.data(), message.size(), destination), 0);
+          return;
+        }
+        const bytes& kept = sent.emplace_back(message);
+        EXPECT_EQ(usual_of_endpoint->send(endpoint, kept.data(), kept.size(), descriptor,
+                                          destination, context),
+                  0);
+      };
+      on_the_way(bytes(begin, begin + size), pass);
+      return 0;
+    }
     if (endpoint == first || !change)
       return usual_of_endpoint->send(endpoint, buffer, size, descriptor, destination, context);
     const auto* const begin = static_cast<const std::byte*>(buffer);
@@ -164,6 +214,12 @@ class changed_provider {
                                                  descriptor, destination, context);
     if (said == 0) change = nullptr;
     return said;
+  }
+
+  static ssize_t send_note(fid_ep* endpoint, const fi_msg* message, std::uint64_t flags) {
+    if (endpoint == first || !holds_notes_back)
+      return usual_of_endpoint->sendmsg(endpoint, message, flags);
+    return 0;
   }
 
   static ssize_t write(fid_ep* endpoint, const fi_msg_rma* message, std::uint64_t flags) {
@@ -186,14 +242,17 @@ class changed_provider {
   static inline int refusal;
   static inline fid_ep* first;
   static inline bool tells_of_writes;
+  static inline bool holds_notes_back;
   static inline int refused_writes;
   static inline std::function<void(bytes&)> change;
+  static inline std::function<void(const bytes&, const passing&)> on_the_way;
   static inline std::deque<bytes> sent;  // The provider may still read them.
 };
 
 // Two endpoints over such a provider.
 class ofi_pair : public ::testing::Test {
  protected:
+  explicit ofi_pair(protection how = protection::none) : how_(how) {}
   static constexpr auto patience = std::chrono::seconds(60);
 
   void SetUp() override {
@@ -202,7 +261,7 @@ class ofi_pair : public ::testing::Test {
     provider_.emplace();
     std::vector<std::vector<std::byte>> addresses;
     for (auto& endpoint : endpoints_) {
-      endpoint = make_ofi_transport(parse_ofi_options("tcp@lo"));
+      endpoint = make_ofi_transport(over_tcp(how_));
       addresses.push_back(endpoint->address());
     }
     for (std::uint32_t i = 0; i < 2; ++i) endpoints_[i]->connect(addresses, i);
@@ -238,6 +297,7 @@ class ofi_pair : public ::testing::Test {
     EXPECT_TRUE(eventually([&] { return first_may_sleep(); }));
   }
 
+  const protection how_;
   std::optional<changed_provider> provider_;
   std::array<std::unique_ptr<transport>, 2> endpoints_;
   std::array<recorder, 2> heard_;
@@ -296,7 +356,7 @@ TEST(ofi, a_message_is_written_where_the_provider_tells_of_no_writes) {
   std::vector<std::byte> got(message.size());
   std::array<comm::synchronizer, 2> sent, received;
   tests::cluster job(2, {.rendezvous = comm::rendezvous_protocol::write}, tests::real_network([] {
-                       return make_ofi_transport(parse_ofi_options("tcp@lo"));
+                       return make_ofi_transport(over_tcp(protection::none));
                      }));
   for (std::size_t i = 0; i < 2; ++i) {
     std::ranges::fill(got, std::byte{0});
@@ -392,7 +452,7 @@ TEST(ofi, a_forged_message_is_counted_and_reported_by_the_core) {
   tests::note_provider("tcp");
   changed_provider provider;
   tests::cluster job(
-      2, {}, tests::real_network([] { return make_ofi_transport(parse_ofi_options("tcp@lo")); }));
+      2, {}, tests::real_network([] { return make_ofi_transport(over_tcp(protection::none)); }));
   tests::mailbox box;
   comm::handler_id handler;
   for (int p = 0; p < 2; ++p) handler = job[p].register_handler(box);
@@ -444,6 +504,273 @@ TEST(ofi, runtimes_of_several_devices_end_without_waiting_for_each_other) {
 TEST_F(forged_messages, longer_than_a_buffer_are_refused_as_nobodys) {
   expect_refused([](bytes& message) { message.resize(2 * ofi_message_bytes); },
                  ofi_verdict::too_long, 0, false);
+}
+
+// --- Sealed messages, and who stands between -------------------------------------------------------
+
+class between : public ofi_pair, public ::testing::WithParamInterface<protection> {
+ protected:
+  using bytes = changed_provider::bytes;
+  using passing = changed_provider::passing;
+  between() : ofi_pair(GetParam()) {}
+
+  static std::vector<std::byte> content(std::size_t number) { return contract_pattern(16, number); }
+  void say(std::size_t number) {
+    const auto payload = content(number);
+    EXPECT_TRUE(eventually([&] {
+      return endpoints_[1]->send(0, wire_header{}, std::array{std::span(payload)}, nullptr) !=
+             status::retry;
+    }));
+  }
+  // The first messages, and nothing else.
+  void expect_heard(std::size_t count) {
+    EXPECT_TRUE(eventually([&] { return heard_[0].messages.size() >= count; }));
+    ASSERT_EQ(heard_[0].messages.size(), count);
+    for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(heard_[0].messages[i].payload, content(i));
+  }
+  // The second endpoint counts as failed, since so many of its messages are missing.
+  void expect_missed(std::size_t count) {
+    EXPECT_TRUE(eventually([&] { return !heard_[0].failures.empty(); }));
+    ASSERT_EQ(heard_[0].failures.size(), 1u);
+    EXPECT_EQ(heard_[0].failures[0].first, 1u);
+    EXPECT_EQ(heard_[0].failures[0].second,
+              std::to_string(count) + " of its messages changed, held back or lost on the way");
+  }
+  void expect_refused(const std::vector<ofi_verdict>& verdicts) {
+    EXPECT_TRUE(eventually([&] { return heard_[0].refusals.size() >= verdicts.size(); }));
+    ASSERT_EQ(heard_[0].refusals.size(), verdicts.size());
+    for (std::size_t i = 0; i < verdicts.size(); ++i)
+      EXPECT_EQ(heard_[0].refusals[i].second, why_refused(verdicts[i]));
+  }
+  // The next message is handled so, and those behind it as usual.
+  void handle_next(const std::function<void(const bytes&, const passing&)>& how) {
+    provider_->handle([how, is_next = true](const bytes& message, const passing& pass) mutable {
+      if (std::exchange(is_next, false)) return how(message, pass);
+      pass(message);
+    });
+  }
+  // Nothing need follow the message of which that byte is changed: a note does by itself.
+  void expect_changed_at_is_missed(std::size_t at) {
+    say(0);
+    expect_heard(1);
+    handle_next([at](const bytes& message, const passing& pass) {
+      bytes changed = message;
+      changed[at] ^= std::byte{0x40};
+      pass(changed);
+    });
+    say(1);
+    expect_missed(1);
+    expect_refused({ofi_verdict::forged});
+    expect_heard(1);
+  }
+};
+
+TEST_P(between, who_changes_a_code_has_the_message_refused_and_missed) {
+  expect_changed_at_is_missed(offsetof(ofi_sealed_envelope, code));
+}
+TEST_P(between, who_changes_a_header_has_the_message_refused_and_missed) {
+  expect_changed_at_is_missed(sizeof(ofi_sealed_envelope) + 3);
+}
+TEST_P(between, who_changes_data_has_the_message_refused_and_missed) {
+  expect_changed_at_is_missed(sizeof(ofi_sealed_envelope) + sizeof(wire_header) + 15);
+}
+
+TEST_P(between, who_changes_the_envelope_has_the_message_refused_and_missed) {
+  say(0);
+  expect_heard(1);
+  handle_next([](const bytes& message, const passing& pass) {
+    bytes changed = message;
+    ++reinterpret_cast<ofi_sealed_envelope*>(changed.data())->number;
+    pass(changed);
+  });
+  say(1);
+  say(2);
+  expect_missed(1);
+  expect_refused({ofi_verdict::forged});
+  expect_heard(1);
+}
+
+TEST_P(between, who_cuts_a_message_off_or_appends_to_it_has_it_refused_and_missed) {
+  say(0);
+  expect_heard(1);
+  provider_->handle([is_next = true](const bytes& message, const passing& pass) mutable {
+    bytes changed = message;
+    changed.resize(message.size() + (std::exchange(is_next, false) ? -1 : 1));
+    pass(changed);
+  });
+  say(1);
+  say(2);
+  expect_missed(2);
+  expect_refused({ofi_verdict::forged, ofi_verdict::forged});
+  expect_heard(1);
+}
+
+TEST_P(between, who_sends_messages_again_has_the_copies_refused_and_the_others_come) {
+  say(0);
+  expect_heard(1);
+  bytes first;
+  provider_->handle([&](const bytes& message, const passing& pass) {
+    if (first.empty()) first = message;
+    pass(message);
+    pass(message);
+    pass(first);
+  });
+  say(1);
+  say(2);
+  expect_refused(
+      {ofi_verdict::repeated, ofi_verdict::repeated, ofi_verdict::repeated, ofi_verdict::repeated});
+  expect_heard(3);
+  EXPECT_TRUE(heard_[0].failures.empty());
+}
+
+TEST_P(between, who_holds_a_message_back_has_it_missed) {
+  say(0);
+  expect_heard(1);
+  handle_next([](const bytes&, const passing&) {});
+  say(1);
+  expect_missed(1);
+  expect_heard(1);
+}
+
+// The notes as well: then the other side says how much has come. It takes 10 s.
+TEST_P(between, who_holds_everything_back_one_way_is_told_of_by_the_other_side) {
+  if (GetParam() == protection::encrypt) GTEST_SKIP() << "as with authenticated messages";
+  say(0);
+  expect_heard(1);
+  EXPECT_TRUE(eventually(
+      [&] { return endpoints_[0]->send(1, wire_header{}, {}, nullptr) != status::retry; }));
+  provider_->hold_notes_back();
+  provider_->handle([](const bytes&, const passing&) {});
+  say(1);
+  say(2);
+  EXPECT_TRUE(eventually([&] { return !heard_[1].failures.empty(); }));
+  ASSERT_EQ(heard_[1].failures.size(), 1u);
+  EXPECT_EQ(heard_[1].failures[0].first, 0u);
+  EXPECT_NE(heard_[1].failures[0].second.find("messages to it held back on the way"),
+            std::string::npos)
+      << heard_[1].failures[0].second;
+  expect_heard(1);
+  EXPECT_TRUE(heard_[0].failures.empty());
+}
+
+TEST_P(between, who_changes_the_order_has_a_message_missed) {
+  say(0);
+  expect_heard(1);
+  bytes held;
+  passing pass_held;
+  handle_next([&](const bytes& message, const passing& pass) {
+    held = message;
+    pass_held = pass;
+  });
+  say(1);
+  say(2);
+  expect_missed(1);
+  pass_held(held);
+  for (int i = 0; i < 1000; ++i)
+    for (std::size_t each = 0; each < 2; ++each) endpoints_[each]->poll(heard_[each], 16);
+  expect_heard(1);
+}
+
+TEST_P(between, who_returns_a_message_to_its_sender_has_it_refused) {
+  say(0);
+  expect_heard(1);
+  // So that there is a connection the other way.
+  EXPECT_TRUE(eventually(
+      [&] { return endpoints_[0]->send(1, wire_header{}, {}, nullptr) != status::retry; }));
+  EXPECT_TRUE(eventually([&] { return heard_[1].messages.size() == 1; }));
+  handle_next([](const bytes& message, const passing& pass) {
+    changed_provider::return_to_sender(message);
+    pass(message);
+  });
+  say(1);
+  expect_heard(2);
+  EXPECT_TRUE(eventually([&] { return !heard_[1].refusals.empty(); }));
+  EXPECT_EQ(heard_[1].refusals[0].second, why_refused(ofi_verdict::forged));
+  EXPECT_EQ(heard_[1].messages.size(), 1u);
+  EXPECT_TRUE(heard_[0].failures.empty() && heard_[1].failures.empty());
+}
+
+TEST_P(between, who_makes_up_messages_has_them_refused) {
+  say(0);
+  expect_heard(1);
+  handle_next([&](const bytes& message, const passing& pass) {
+    pass(message);
+    bytes made = message;
+    // The next one, as far as who knows no key can make it.
+    ++reinterpret_cast<ofi_sealed_envelope*>(made.data())->number;
+    pass(made);
+  });
+  say(1);
+  expect_refused({ofi_verdict::forged});
+  say(2);
+  expect_heard(3);
+  EXPECT_TRUE(heard_[0].failures.empty());
+}
+
+TEST_P(between, who_reads_sees_data_only_where_they_are_not_encrypted_and_never_a_key) {
+  say(0);
+  expect_heard(1);
+  std::vector<bytes> seen;
+  provider_->handle([&](const bytes& message, const passing& pass) {
+    seen.push_back(message);
+    pass(message);
+  });
+  say(1);
+  expect_heard(2);
+  ASSERT_EQ(seen.size(), 1u);
+  const auto payload = content(1);
+  const bool is_readable = !std::ranges::search(seen[0], payload).empty();
+  EXPECT_EQ(is_readable, GetParam() == protection::authenticate);
+  EXPECT_EQ(endpoints_[0]->traits().protects, GetParam());
+  // No memory is open to whoever names it.
+  std::vector<std::byte> memory(64);
+  memory_region region = endpoints_[0]->register_memory(memory, peer_access::read_and_write);
+  EXPECT_EQ(region.handle, nullptr);
+  EXPECT_FALSE(endpoints_[0]->traits().can_put || endpoints_[0]->traits().can_get);
+}
+
+INSTANTIATE_TEST_SUITE_P(ofi, between,
+                         ::testing::Values(protection::authenticate, protection::encrypt),
+                         [](const auto& one) {
+                           return std::string(one.param == protection::encrypt ? "encrypted"
+                                                                               : "authenticated");
+                         });
+
+// The numbers by which other peers than these two know each other: the keys of a third endpoint open nothing.
+TEST(ofi, an_endpoint_whose_address_was_replaced_is_not_believed) {
+  if (ofi_providers().empty()) GTEST_SKIP() << "no libfabric";
+  tests::note_provider("tcp");
+  std::array<std::unique_ptr<transport>, 3> endpoints;
+  for (auto& each : endpoints) each = make_ofi_transport(over_tcp(protection::authenticate));
+  // The second one believes to speak with the first; the first has been told the third one's keys instead of the second's.
+  const std::vector<std::vector<std::byte>> of_first{endpoints[0]->address(),
+                                                     endpoints[2]->address()};
+  const std::vector<std::vector<std::byte>> of_second{endpoints[0]->address(),
+                                                      endpoints[1]->address()};
+  endpoints[0]->connect(of_first, 0);
+  endpoints[1]->connect(of_second, 1);
+  recorder first, second;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  bool is_sent = false;
+  while (first.refusals.empty() && std::chrono::steady_clock::now() < end) {
+    if (!is_sent) is_sent = endpoints[1]->send(0, wire_header{}, {}, nullptr) == status::done;
+    endpoints[0]->poll(first, 16);
+    endpoints[1]->poll(second, 16);
+  }
+  ASSERT_FALSE(first.refusals.empty());
+  EXPECT_EQ(first.refusals[0].second, why_refused(ofi_verdict::forged));
+  EXPECT_TRUE(first.messages.empty());
+}
+
+TEST(ofi, messages_are_authenticated_where_a_network_lets_others_in) {
+  for (const ofi_provider& each : ofi_providers()) {
+    tests::note_provider(each.name);
+    if (each.domain != "lo" && each.name != "shm") continue;
+    const auto endpoint = make_ofi_transport({.provider = each.name, .domain = each.domain});
+    EXPECT_EQ(endpoint->traits().protects,
+              each.name == "shm" ? protection::none : protection::authenticate)
+        << each.name;
+  }
 }
 
 }  // namespace

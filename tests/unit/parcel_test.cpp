@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -18,7 +19,9 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "job.hpp"
@@ -188,6 +191,80 @@ TEST(parcel, goes_over_the_port_that_was_asked_for) {
   EXPECT_EQ(run_localities(2, body), 0);
 }
 
+struct own_error : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+// Of a kind, with a text.
+int throws(int kind, const std::string& text) {
+  switch (kind) {
+    case 0:
+      throw std::out_of_range(text);
+    case 1:
+      throw std::runtime_error(text);
+    case 2:
+      throw own_error(text);
+    case 3:
+      throw std::bad_alloc();
+    case 4:
+      throw std::system_error(ENOENT, std::system_category(), text);
+    case 5:
+      throw error(text);
+    case 6:
+      throw std::bad_optional_access();
+    case 7:
+      return sync(next(), action<&throws>, 0, text);
+    default:
+      return 0;
+  }
+}
+template <class E>
+std::string text_thrown_as(int kind, const std::string& text) {
+  try {
+    sync(next(), action<&throws>, kind, text);
+    ADD_FAILURE() << "nothing thrown of kind " << kind;
+  } catch (const E& e) {
+    EXPECT_NE(dynamic_cast<const remote_error*>(&e), nullptr);
+    EXPECT_EQ(dynamic_cast<const remote_error&>(e).what(), e.what());
+    return e.what();
+  }
+  return {};
+}
+
+// Whoever handles them need not know where they were thrown.
+TEST(parcel, exceptions_come_as_they_were) {
+  const auto body = [] {
+    for (const std::string& text : {std::string(), std::string("line 1\nline 2\ttab\n"),
+                                    std::string("a \"file\" größer: 日本"), std::string(300, 'e'),
+                                    std::string(100'000, 'f'), std::string(1'000'000, 'g')}) {
+      EXPECT_EQ(text_thrown_as<std::out_of_range>(0, text), text);
+      EXPECT_EQ(text_thrown_as<std::runtime_error>(1, text), text);
+    }
+    EXPECT_EQ(text_thrown_as<std::logic_error>(0, "a"), "a");
+    EXPECT_EQ(text_thrown_as<std::invalid_argument>(2, "b"), "b");
+    EXPECT_EQ(text_thrown_as<std::bad_alloc>(3, ""), std::bad_alloc().what());
+    EXPECT_EQ(text_thrown_as<error>(5, "c"), "c");
+    EXPECT_EQ(text_thrown_as<std::bad_optional_access>(6, ""), std::bad_optional_access().what());
+    EXPECT_EQ(text_thrown_as<std::out_of_range>(7, "from afar"), "from afar");
+    const std::string wanted = std::system_error(ENOENT, std::system_category(), "d").what();
+    EXPECT_EQ(text_thrown_as<std::system_error>(4, "d"), wanted);
+    try {
+      sync(next(), action<&throws>, 4, "d");
+    } catch (const std::system_error& e) {
+      EXPECT_EQ(e.code(), std::error_code(ENOENT, std::system_category()));
+    }
+    try {
+      sync(next(), action<&throws>, 2, "two\nlines");
+    } catch (const remote_error& e) {
+      expect_contains(e.type(), "own_error");
+      expect_contains(e.action(), "throws");
+      EXPECT_EQ(e.explanation(),
+                "two\\nlines (thrown by weft::(anonymous namespace)::throws in locality " +
+                    std::to_string(next().number()) + ")");
+    }
+  };
+  EXPECT_EQ(run_localities(2, body), 0);
+}
+
 TEST(parcel, exceptions_travel_with_their_text_and_type) {
   EXPECT_EQ(run_localities(2,
                            [] {
@@ -195,8 +272,8 @@ TEST(parcel, exceptions_travel_with_their_text_and_type) {
                                sync(next(), fails, 0);
                                ADD_FAILURE();
                              } catch (const remote_error& e) {
-                               expect_contains(e.what(), "it is out of range");
-                               expect_contains(e.what(), "fails");
+                               EXPECT_STREQ(e.what(), "it is out of range");
+                               EXPECT_EQ(e.action(), "weft::(anonymous namespace)::fails");
                                EXPECT_EQ(e.from(), next());
                                EXPECT_EQ(e.type(), "std::out_of_range");
                              }
@@ -204,6 +281,118 @@ TEST(parcel, exceptions_travel_with_their_text_and_type) {
                              EXPECT_THROW(sync(here(), fails, 0), std::out_of_range);
                            }),
             0);
+}
+
+namespace one_space {
+int same_name(int x) {
+  return x + 1;
+}
+WEFT_ACTION(same_name);
+}  // namespace one_space
+namespace other_space {
+int same_name(int x) {
+  return x + 2;
+}
+WEFT_ACTION(same_name);
+int same_name(double x) {
+  return static_cast<int>(x) + 3;
+}
+static int of_file(int x) {
+  return x + 4;
+}
+WEFT_ACTION(of_file);
+}  // namespace other_space
+
+TEST(parcel_names, have_their_namespace_and_parameters) {
+  const auto body = [] {
+    EXPECT_EQ(sync(next(), one_space::same_name, 0), 1);
+    EXPECT_EQ(sync(next(), static_cast<int (*)(int)>(other_space::same_name), 0), 2);
+    EXPECT_EQ(sync(next(), action<static_cast<int (*)(double)>(&other_space::same_name)>, 0.0), 3);
+    EXPECT_EQ(sync(next(), other_space::of_file, 0), 4);
+    EXPECT_EQ(sync(next(), action<&other_space::of_file>, 0), 4);
+  };
+  EXPECT_EQ(run_localities(2, body), 0);
+}
+
+// Names as the compiler makes them of what is local to files: two of one name, in files of one name, and one in a copy.
+TEST(parcel_names, have_the_file_where_they_are_local_to_one) {
+  static const char keys[6]{};
+  const auto entry = [&](const char* name, const char* file, int key) {
+    return detail::action_target{name, file, &keys[key], false, {"FiiE", 0}};
+  };
+  const auto runs = [](detail::received_call&) {};
+  constexpr const char* unnamed =
+      "N4weft6detail16function_as_typeIXadL_ZN12_GLOBAL__N_18made_up_EiEEEE";
+  constexpr const char* is_static = "N4weft6detail16function_as_typeIXadL_ZL8made_up_iEEEE";
+  constexpr const char* nested = "N4weft6detail16function_as_typeIXadL_ZN1aL8made_up_EiEEEE";
+  constexpr const char* of_all = "N4weft6detail16function_as_typeIXadL_Z8made_up_iEEEE";
+  static detail::action_entry first(entry(unnamed, "some/one.cpp", 0), runs);
+  static detail::action_entry second(entry(unnamed, "some/two.cpp", 1), runs);
+  static detail::action_entry third(entry(unnamed, "others/two.cpp", 2), runs);
+  static detail::action_entry fourth(entry(is_static, "one.cpp", 3), runs);
+  static detail::action_entry fifth(entry(nested, "one.cpp", 4), runs);
+  static detail::action_entry sixth(entry(of_all, "one.cpp", 5), runs);
+  static detail::action_entry again(entry(of_all, "two.cpp", 5), runs);
+  std::vector<std::string> names;
+  for (const detail::known_action& one : detail::known_actions().by_number)
+    if (one.name.find("made_up_") != std::string::npos) names.push_back(one.name);
+  std::ranges::sort(names);
+  std::vector<std::string> wanted{
+      std::string(unnamed) + "\x01one.cpp",   std::string(unnamed) + "\x01two.cpp",
+      std::string(unnamed) + "\x01two.cpp 2", std::string(is_static) + "\x01one.cpp",
+      std::string(nested) + "\x01one.cpp",    of_all};
+  std::ranges::sort(wanted);
+  EXPECT_EQ(names, wanted);
+  EXPECT_EQ(sixth.index.load(), again.index.load());
+  EXPECT_NE(second.index.load(), third.index.load());
+  EXPECT_EQ(detail::name_of(fifth), "a::made_up_");
+}
+
+TEST(parcel_names, that_differ_are_told_with_their_types) {
+  using detail::difference_of_actions;
+  const auto list = [](std::initializer_list<std::string> parts) {
+    std::string text;
+    for (const std::string& part : parts) text.append(part).push_back('\0');
+    return text;
+  };
+  const std::string one = "N4weft6detail16function_as_typeIXadL_Z3oneiEEEE";
+  const std::string other = "N4weft6detail16function_as_typeIXadL_Z3onefEEEE";
+  const std::string mine = list({one, "FiiE", "7"});
+  EXPECT_EQ(difference_of_actions(mine, 1, mine, 0), "");
+  EXPECT_EQ(
+      difference_of_actions(mine, 1, list({other, "FffE", "7"}), 0),
+      "the action one is of type \"int (int)\" in process 1 and \"float (float)\" in process 0: build the "
+      "programs of all processes from one declaration of it");
+  expect_contains(difference_of_actions(mine, 2, list({one, "FfiE", "7"}), 1),
+                  "is of type \"int (int)\" in process 2 and \"float (int)\" in process 1:");
+  expect_contains(difference_of_actions(mine, 2, list({one, "FiiE", "8"}), 1),
+                  "(the names are the same, what they stand for is not)");
+  expect_contains(difference_of_actions(mine, 1, "", 0),
+                  "\"one\" is in process 1 alone, process 0 has none that the other has not");
+  // Nothing of it is believed.
+  for (std::size_t cut = 0; cut + 1 < mine.size(); ++cut)
+    EXPECT_NE(difference_of_actions(mine, 1, mine.substr(0, cut), 0), "") << cut;
+  EXPECT_NE(difference_of_actions(mine, 1, std::string(1000, '\0'), 0), "");
+}
+
+// Longer chunks go over an MPI in parts.
+TEST(parcel, chunks_longer_than_a_port_sends_at_once_come_whole) {
+  const struct short_parts {
+    short_parts() { detail::mpi_part_bytes_max = 5000; }
+    ~short_parts() { detail::mpi_part_bytes_max = std::size_t{1} << 30; }
+  } while_here;
+  const auto body = [] {
+    for (const std::size_t size : {8192u, 9999u, 10'000u, 10'001u, 123'456u})
+      EXPECT_TRUE(sync(next(), reversed, std::vector<double>(size, 1.5)) ==
+                  std::vector<double>(size, 1.5))
+          << size;
+    const std::vector<std::vector<double>> several{
+        std::vector<double>(2000, 1), {2, 3}, std::vector<double>(3000, 4)};
+    EXPECT_EQ(sync(
+                  next(), [](std::vector<std::vector<double>> back) { return back; }, several),
+              several);
+  };
+  EXPECT_EQ(run_localities(2, body), 0);
 }
 
 TEST(parcel, calls_call_further_while_they_wait) {
@@ -725,7 +914,8 @@ TEST(parcel, objects_live_as_long_as_anybody_refers_to_them) {
         sync(mine, method<&account::withdraw>, 71);
         ADD_FAILURE() << "there is not so much in it";
       } catch (const remote_error& e) {
-        expect_contains(e.what(), "thrown by weft::(anonymous namespace)::account::withdraw");
+        expect_contains(e.explanation(),
+                        "thrown by weft::(anonymous namespace)::account::withdraw");
       } catch (const std::out_of_range&) {
         EXPECT_EQ(there, here());
       }
@@ -911,6 +1101,144 @@ void expect_malformed(std::span<const std::byte> bytes, std::span<const std::uin
       detail::malformed_parcel)
       << bytes.size();
 }
+
+struct position_of {
+  double position[3];
+};
+struct named_point : position_of {
+  std::string name;
+};
+struct with_room {  // Behind its last byte, which what is derived from it may use.
+  double value = 0;
+  char mark = 0;
+};
+struct in_its_room : with_room {
+  char first;
+  std::string text;
+  short table[3][2];
+  std::vector<int> list;
+};
+struct without_members {};
+struct beside_nothing : without_members {
+  int number;
+  std::string text;
+};
+struct of_two : position_of, with_room {
+  float number;
+  std::string text;
+};
+struct no_more : position_of, with_room {};
+struct base_and_member : position_of {
+  position_of more;
+  std::string text;
+};
+struct arrays {
+  double position[3];
+  std::string name;
+  int table[2][2];
+  std::string words[2];
+  std::array<std::string, 2> others;
+};
+
+template <class T>
+T sent_through(const T& value) {
+  const std::vector<std::byte> bytes = encoded(value);
+  T back{};
+  detail::parcel_reader from(bytes, {});
+  detail::decode(from, back);
+  from.finish();
+  return back;
+}
+
+TEST(parcel_encoding, aggregates_have_arrays_and_bases) {
+  const arrays all = sent_through(
+      arrays{{1, 2, 3}, "name", {{1, 2}, {3, 4}}, {"a", std::string(50, 'b')}, {"c", "d"}});
+  EXPECT_EQ(all.position[2], 3);
+  EXPECT_EQ(all.name, "name");
+  EXPECT_EQ(all.table[1][0], 3);
+  EXPECT_EQ(all.words[1], std::string(50, 'b'));
+  EXPECT_EQ(all.others[1], "d");
+  const named_point point = sent_through(named_point{{{1, 2, 3}}, "abcd"});
+  EXPECT_EQ(point.position[1], 2);
+  EXPECT_EQ(point.name, "abcd");
+  in_its_room one;
+  one.value = 1.5;
+  one.mark = 'm';
+  one.first = 'f';
+  one.text = std::string(40, 't');
+  for (short i = 0; i < 6; ++i) one.table[i / 2][i % 2] = i;
+  one.list = {1, 2, 3};
+  const in_its_room other = sent_through(one);
+  EXPECT_EQ(other.value, 1.5);
+  EXPECT_EQ(other.mark, 'm');
+  EXPECT_EQ(other.first, 'f');
+  EXPECT_EQ(other.text, one.text);
+  EXPECT_EQ(other.table[2][1], 5);
+  EXPECT_EQ(other.list, one.list);
+  beside_nothing beside;
+  beside.number = 5;
+  beside.text = "five";
+  EXPECT_EQ(sent_through(beside).text, "five");
+  EXPECT_EQ(sent_through(beside).number, 5);
+  of_two two;
+  two.position[1] = 7;
+  two.value = 8;
+  two.mark = 'x';
+  two.number = 2.5f;
+  two.text = "two";
+  const of_two second = sent_through(two);
+  EXPECT_EQ(second.position[1], 7);
+  EXPECT_EQ(second.mark, 'x');
+  EXPECT_EQ(second.number, 2.5f);
+  EXPECT_EQ(second.text, "two");
+  no_more plain;
+  plain.position[2] = 9;
+  plain.value = 3;
+  EXPECT_EQ(sent_through(plain).position[2], 9);
+  EXPECT_EQ(sent_through(plain).value, 3);
+  base_and_member both;
+  both.position[0] = 1;
+  both.more.position[2] = 4;
+  both.text = "both";
+  EXPECT_EQ(sent_through(both).position[0], 1);
+  EXPECT_EQ(sent_through(both).more.position[2], 4);
+  EXPECT_EQ(sent_through(both).text, "both");
+}
+
+#ifdef WEFT_PARCELS_HAVE_CEREAL
+// Which its bytes alone would be enough for.
+struct handle {
+  int slot = 0;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    if constexpr (Archive::is_loading::value) {
+      archive(slot);
+      slot += 100;
+    } else {
+      archive(slot);
+    }
+  }
+};
+struct with_handle {
+  handle first;
+  int second;
+};
+struct of_handle : position_of {
+  handle first;
+};
+
+TEST(parcel_encoding, a_class_that_serializes_itself_does_so_wherever_it_is) {
+  EXPECT_EQ(sent_through(handle{1}).slot, 101);
+  EXPECT_EQ(sent_through(std::pair<handle, int>{{1}, 2}).first.slot, 101);
+  EXPECT_EQ(sent_through(with_handle{{1}, 2}).first.slot, 101);
+  EXPECT_EQ(sent_through(with_handle{{1}, 2}).second, 2);
+  EXPECT_EQ(sent_through(of_handle{{}, {1}}).first.slot, 101);
+  EXPECT_EQ((sent_through(std::array<handle, 2>{{{1}, {2}}})[1].slot), 102);
+  EXPECT_EQ(sent_through(std::vector<handle>{{1}, {2}})[1].slot, 102);
+  EXPECT_EQ(sent_through(std::optional<handle>(handle{3}))->slot, 103);
+  EXPECT_EQ((std::get<handle>(sent_through(std::variant<int, handle>(handle{4}))).slot), 104);
+}
+#endif
 
 TEST(parcel_encoding, what_is_cut_off_or_too_long_is_refused) {
   const cell of{"cell", std::vector<particle>(10, {1, 2, 3}), {4, 5, 6}, {"one", "", "two"}};

@@ -1,9 +1,15 @@
 // What a program expects of its process (docs/images.md, "What is private, what is shared"), in each arrangement of ranks.
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -26,6 +32,11 @@ struct arrangement {
   const char* options;  // Null: the program alone.
   int ranks;
 };
+
+std::string content_of(const std::string& name) {
+  std::ifstream file(name);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
 
 class a_process : public testing::TestWithParam<arrangement> {
  protected:
@@ -72,7 +83,8 @@ bool threads_may_leave_directory() {
 // What needs a directory of its own.
 TEST_P(a_process, is_its_ranks_own_where_files_are_concerned) {
   WEFT_NEEDS_IMAGES();
-  for (const char* what : {"blocking", "locks", "directory", "signals", "middle", "timers"}) {
+  for (const char* what :
+       {"blocking", "locks", "directory", "signals", "middle", "timers", "descriptors"}) {
     if (std::string_view(what) == "directory" && !threads_may_leave_directory()) continue;
     std::string directory = fs::temp_directory_path() / "weft-process-XXXXXX";
     ASSERT_NE(::mkdtemp(directory.data()), nullptr);
@@ -82,6 +94,133 @@ TEST_P(a_process, is_its_ranks_own_where_files_are_concerned) {
     EXPECT_EQ(ran.status, 0) << what << '\n' << ran.text;
     EXPECT_EQ(ran.text, "right in " + n + " of " + n + "\n") << what;
   }
+}
+
+long lines_with(const std::string& text, const std::string& part) {
+  long count = 0;
+  std::istringstream all(text);
+  for (std::string line; std::getline(all, line);)
+    if (line.find(part) != line.npos) ++count;
+  return count;
+}
+
+class scratch_directory {
+ public:
+  scratch_directory() {
+    std::string name = fs::temp_directory_path() / "weft-process-XXXXXX";
+    path_ = ::mkdtemp(name.data());
+  }
+  ~scratch_directory() { fs::remove_all(path_); }
+  scratch_directory(const scratch_directory&) = delete;
+  scratch_directory& operator=(const scratch_directory&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+void expect_right(const outcome& ran, int ranks, const std::string& what) {
+  const std::string n = std::to_string(ranks);
+  EXPECT_EQ(ran.status, 0) << what << '\n' << ran.text;
+  EXPECT_EQ(ran.text, "right in " + n + " of " + n + "\n") << what;
+}
+
+TEST_P(a_process, shares_with_all_ranks_what_has_no_owner) {
+  WEFT_NEEDS_IMAGES();
+  expect_right(run("owes shared"), GetParam().ranks, "shared");
+}
+
+TEST_P(a_process, owes_a_rank_the_bounds_of_its_stack) {
+  WEFT_NEEDS_IMAGES();
+  expect_right(run("owes stack"), GetParam().ranks, "stack");
+}
+
+TEST_P(a_process, gives_a_fault_to_the_rank_that_caused_it) {
+  WEFT_NEEDS_IMAGES();
+  const scratch_directory directory;
+  expect_right(run("owes faults " + directory.path()), GetParam().ranks, "faults");
+  const std::string last = std::to_string(GetParam().ranks - 1);
+  const outcome ran = run("owes unhandled");
+  EXPECT_NE(ran.status, 0) << ran.text;
+  EXPECT_NE(ran.text.find("weft: rank " + last + " on worker "), std::string::npos) << ran.text;
+}
+
+TEST_P(a_process, writes_where_a_rank_has_assigned_its_streams) {
+  WEFT_NEEDS_IMAGES();
+  const scratch_directory directory;
+  const outcome ran = run("owes assigned " + directory.path());
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  const std::string n = std::to_string(GetParam().ranks);
+  EXPECT_NE(ran.text.find("right in " + n + " of " + n + "\n"), std::string::npos) << ran.text;
+  const long others = (GetParam().ranks + 1) / 2;
+  for (const char* line : {"printf of ", "puts", "fprintf", "perror: "})
+    EXPECT_EQ(lines_with(ran.text, line), others) << line << '\n' << ran.text;
+}
+
+TEST_P(a_process, lets_others_run_while_a_stream_of_the_c_library_waits) {
+  WEFT_NEEDS_IMAGES();
+  const scratch_directory directory;
+  expect_right(run("owes streams " + directory.path()), GetParam().ranks, "streams");
+  // A process that holds one rank stays until the job ends, and its pipes with it.
+  const std::string_view options = GetParam().options != nullptr ? GetParam().options : "";
+  if (options == "--ranks-per-process 1") return;
+  const scratch_directory again;
+  expect_right(run("owes left " + again.path()), GetParam().ranks, "left");
+}
+
+// A call that a library makes, say. Nobody is kept waiting where the rank is alone on its worker.
+TEST(a_rank_that_blocks_its_worker_in_the_kernel, is_told_of_with_the_place_and_the_remedy) {
+  WEFT_NEEDS_IMAGES();
+  for (const char* shape :
+       {"-n 2 --workers 1 ", "-n 2 --workers 2 ", "-n 2 --ranks-per-process 1 "}) {
+    const outcome ran =
+        shell(std::string("timeout -s KILL 100 ./weftrun --timeout 60 --busy-warning 0.5 ") +
+              shape + "image/owes blocked 3");
+    EXPECT_EQ(ran.status, 0) << ran.text;
+    const bool keeps_others = std::string_view(shape) == "-n 2 --workers 1 ";
+    EXPECT_EQ(lines_with(ran.text, "rank 0 has been in a call of the system for 0.5 s"),
+              keeps_others ? 1 : 0)
+        << shape << ran.text;
+    EXPECT_EQ(lines_with(ran.text, "--ranks-per-process 1"), keeps_others ? 1 : 0) << ran.text;
+    EXPECT_EQ(ran.text.find("block") != std::string::npos, keeps_others) << ran.text;
+    EXPECT_EQ(lines_with(ran.text, "right in 2 of 2"), 1) << ran.text;
+  }
+}
+
+TEST_P(a_process, goes_on_when_a_rank_becomes_another_program) {
+  WEFT_NEEDS_IMAGES();
+  const int ranks = GetParam().ranks;
+  for (const auto& [how, status] :
+       {std::pair{"0", 0}, std::pair{"7", 7}, std::pair{"signal", 143}}) {
+    const outcome ran = run(std::string("owes becomes ") + how);
+    EXPECT_EQ(ran.status, ranks == 1 ? 0 : status) << ran.text;
+    const bool is_ended = status != 0;
+    EXPECT_LE(lines_with(ran.text, "rank goes on"), (ranks + 1) / 2) << ran.text;
+    EXPECT_GE(lines_with(ran.text, "rank goes on"), is_ended ? 0 : (ranks + 1) / 2) << ran.text;
+    EXPECT_LE(lines_with(ran.text, "became other ''"), ranks / 2) << ran.text;
+    EXPECT_GE(lines_with(ran.text, "became other ''"), is_ended ? 0 : ranks / 2) << ran.text;
+    EXPECT_EQ(lines_with(ran.text, "zero"), 0) << ran.text;
+  }
+  // A process that holds one rank stays until the job ends, and its pipes with it.
+  const std::string_view options = GetParam().options != nullptr ? GetParam().options : "";
+  if (options == "--ranks-per-process 1") return;
+  const scratch_directory directory;
+  expect_right(run("owes successor " + directory.path()), ranks, "successor");
+  // A thread of the rank may call, too.
+  const outcome ran = run("owes becomes thread");
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(lines_with(ran.text, "rank goes on"), (ranks + 1) / 2) << ran.text;
+  EXPECT_EQ(lines_with(ran.text, "became other ''"), ranks / 2) << ran.text;
+}
+
+TEST_P(a_process, ends_a_rank_that_leaves_main_by_pthread_exit_with_its_last_thread) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran = run("owes leaves");
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  for (const char* line : {"inner", "outer", "thread", "handler"})
+    EXPECT_EQ(lines_with(ran.text, line), GetParam().ranks) << line << '\n' << ran.text;
+  EXPECT_EQ(lines_with(ran.text, "never"), 0) << ran.text;
+  EXPECT_EQ(lines_with(ran.text, "weft"), 0) << ran.text;
 }
 
 // However it ends, and wherever its rank is: in a blocking thread's call where others share the worker.
@@ -172,14 +311,6 @@ TEST(a_rank_that_is_blocked_in_the_kernel, is_no_deadlock_and_is_told_of) {
   EXPECT_EQ(ran.text.find("deadlock"), std::string::npos) << ran.text;
 }
 
-long lines_with(const std::string& text, const std::string& part) {
-  long count = 0;
-  std::istringstream all(text);
-  for (std::string line; std::getline(all, line);)
-    if (line.find(part) != line.npos) ++count;
-  return count;
-}
-
 TEST_P(a_process, leads_the_output_of_each_rank_where_that_wants_it) {
   WEFT_NEEDS_IMAGES();
   std::string directory = fs::temp_directory_path() / "weft-process-XXXXXX";
@@ -230,6 +361,108 @@ TEST_P(a_process, may_stand_before_the_c_library_and_call_the_kernel_without_it)
   EXPECT_EQ(ran.text, "right in " + n + " of " + n + "\n");
 }
 
+// The numbers that it says it has had, of which none is left; what else it has said.
+struct numbered {
+  outcome ran;
+  int left = 0;
+  std::string rest;
+};
+numbered without_numbers(const outcome& ran) {
+  numbered result{ran, 0, ""};
+  std::vector<std::string> numbers;
+  std::istringstream lines(ran.text);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("number "))
+      numbers.push_back("/proc/" + line.substr(7) + "/status");
+    else
+      result.rest += line + "\n";
+  // Those of a process that was killed end with it, a moment later.
+  for (int looks = 0; looks < 1000; ++looks) {
+    result.left = static_cast<int>(std::ranges::count_if(numbers, [](const std::string& one) {
+      return fs::exists(one) && content_of(one).find("State:\tZ") == std::string::npos;
+    }));
+    if (result.left == 0) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return result;
+}
+
+TEST_P(a_process, has_a_number_of_its_ranks) {
+  WEFT_NEEDS_IMAGES();
+  for (const char* what : {"is-there", "children", "signals"}) {
+    const numbered told = without_numbers(run(std::string("own_number ") + what));
+    const std::string n = std::to_string(GetParam().ranks);
+    EXPECT_EQ(told.ran.status, 0) << what << '\n' << told.ran.text;
+    EXPECT_EQ(told.rest, "right in " + n + " of " + n + "\n") << what;
+    EXPECT_EQ(told.left, 0) << what;
+  }
+}
+
+TEST(ranks_of_a_process, end_by_signals_to_their_numbers_and_take_these_along) {
+  WEFT_NEEDS_IMAGES();
+  const struct {
+    const char* what;
+    int status;
+    const char* line;
+  } ways[] = {
+      {"killed", 128 + SIGKILL, "rank 2, process number "},
+      {"ended", 128 + SIGTERM, "weft: rank 2 was sent SIGTERM, for which it has no handler"},
+      {"dies", 128 + SIGKILL, ""}};
+  for (const auto& [what, status, line] : ways) {
+    const numbered told = without_numbers(
+        shell(std::string(
+                  "timeout -s KILL 100 ./weftrun --timeout 60 -n 3 --workers 2 image/own_number ") +
+              what + "; echo status $?"));
+    EXPECT_NE(told.rest.find("status " + std::to_string(status) + "\n"), std::string::npos)
+        << told.ran.text;
+    EXPECT_NE(told.rest.find(line), std::string::npos) << told.ran.text;
+    EXPECT_EQ(told.left, 0) << what;
+  }
+}
+
+// Where the kernel allows a user few processes and threads, ranks have numbers as far as they go.
+TEST(ranks_of_a_process, share_its_number_where_there_can_be_no_further_process) {
+  WEFT_NEEDS_IMAGES();
+  if (::geteuid() != 0 || shell("command -v setpriv && command -v prlimit").status != 0)
+    GTEST_SKIP() << "only root becomes another user, by setpriv";
+  for (const char* most : {"6", "7"}) {
+    const numbered told = without_numbers(shell(
+        std::string("HOME=/ setpriv --reuid=64321 --regid=64321 --clear-groups prlimit --nproc=") +
+        most + " timeout -s KILL 100 ./weftrun --timeout 60 -n 4 --workers 2 image/own_number"));
+    if (told.rest.find("weft: some ranks") == std::string::npos && told.ran.status != 0)
+      GTEST_SKIP() << "another user may not read the program here: " << told.ran.text;
+    EXPECT_EQ(told.ran.status, 0) << told.ran.text;
+    EXPECT_EQ(lines_with(told.rest, "weft: some ranks of a process share its number, "), 1)
+        << told.ran.text;
+    EXPECT_EQ(lines_with(told.rest, "right in 4 of 4"), 1) << told.ran.text;
+  }
+}
+
+TEST_P(a_process, has_thread_specific_values_of_its_ranks) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran = run("keys");
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(ran.text, std::to_string(GetParam().ranks) + " ranks have keys of their own\n");
+}
+
+TEST(ranks_of_a_process, destroy_values_of_main_that_ends_as_a_thread) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran =
+      shell("timeout -s KILL 100 ./weftrun --timeout 60 -n 3 --workers 2 image/keys destroyed");
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  for (int rank = 0; rank < 3; ++rank)
+    EXPECT_EQ(lines_with(ran.text, "rank " + std::to_string(rank) + ": destroyed"), 1) << ran.text;
+}
+
+// Each has more keys than half of what the C library allows a process.
+TEST(ranks_of_a_process, have_as_many_keys_together_as_processes_of_their_own_have) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran =
+      shell("timeout -s KILL 100 ./weftrun --timeout 60 -n 40 --processes 1 image/keys");
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(ran.text, "40 ranks have keys of their own\n");
+}
+
 TEST_P(a_process, has_streams_of_its_ranks) {
   WEFT_NEEDS_IMAGES();
   const outcome ran = run("streams");
@@ -251,6 +484,53 @@ TEST_P(a_process, is_told_of_scratch_files_that_its_ranks_name_alike) {
   const int processes = options == "--workers 2" ? 1 : options == "--processes 2" ? 2 : 0;
   EXPECT_EQ(lines_with(ran.text, "which ranks of a process share; name it by the rank"), processes)
       << ran.text;
+}
+
+TEST(weftrun, gives_each_rank_a_process_where_the_program_changes_it_for_all) {
+  WEFT_NEEDS_IMAGES();
+  const scratch_directory directory;
+  const std::string program = directory.path() + "/changes";
+  const outcome built = shell(
+      "printf '#include <mpi.h>\\n#include <unistd.h>\\nint main(int c, char** v) { MPI_Init(&c, &v); return "
+      "setgid(getgid()) + MPI_Finalize(); }\\n' | ./weftcc -x c - -o " +
+      program);
+  ASSERT_EQ(built.status, 0) << built.text;
+  const outcome ran = shell("./weftrun --timeout 60 -n 3 " + program);
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(lines_with(ran.text, "calls setgid(), which changes the process for all ranks in it"),
+            1)
+      << ran.text;
+}
+
+// A script that starts the program runs once for each rank, and knows which it is before anything of MPI has run; what the rank
+// starts later does not.
+TEST(a_script_that_starts_a_program, finds_the_number_of_its_rank) {
+  WEFT_NEEDS_IMAGES();
+  const scratch_directory directory;
+  const std::string script = directory.path() + "/wrapper";
+  shell(
+      "printf '%s\\n' '#!/bin/sh' 'echo \"wrapper $WEFT_RANK $OMPI_COMM_WORLD_RANK $PMI_RANK of $PMI_SIZE, "
+      "$MPI_LOCALRANKID\"' 'exec \"$@\"' > " +
+      script + "; chmod +x " + script);
+  for (const char* start : {"./weftrun --timeout 60 -n 3 ", "../lib/weft/bin/mpirun -n 3 ",
+                            "./weftrun --timeout 60 -n 1 "}) {
+    const int ranks = std::string_view(start).ends_with("-n 1 ") ? 1 : 3;
+    const outcome ran =
+        shell("timeout -s KILL 100 " + (start + script) + " image/process environment");
+    const std::string n = std::to_string(ranks);
+    EXPECT_EQ(ran.status, 0) << start << '\n' << ran.text;
+    EXPECT_EQ(lines_with(ran.text, "right in " + n + " of " + n), 1) << start << '\n' << ran.text;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const std::string r = std::to_string(rank);
+      EXPECT_EQ(lines_with(ran.text, "wrapper " + r + " " + r + " " + r + " of " + n + ", " + r), 1)
+          << start << '\n'
+          << ran.text;
+    }
+  }
+  const outcome together =
+      shell("./weftrun --timeout 60 -n 3 --processes 1 " + script + " image/process environment");
+  EXPECT_EQ(lines_with(together.text, "wrapper    of , "), 1) << together.text;
+  EXPECT_EQ(lines_with(together.text, "right in 3 of 3"), 1) << together.text;
 }
 
 // --- Programs that open MPI and know nothing of weft ---------------------------------------------------------

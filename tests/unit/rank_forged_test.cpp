@@ -167,7 +167,7 @@ ended_job run_among(int self, std::deque<said> script,
   detail::launch_context others;
   others.job = &job;
   others.connected = [&](network* now) {
-    if (between != nullptr) ended.refused = between->core().device().statistics().refused;
+    if (between != nullptr) ended.refused = remote::port(between->at(0)).statistics().refused;
     between = now;
   };
   others.make_endpoints = [&](int) {
@@ -481,18 +481,19 @@ TEST(a_word_between_subgroups, of_one_with_a_rank_there_counts) {
 }
 
 TEST(a_call, that_was_not_asked_for_is_refused) {
-  const said told = am(0, call_told_handler, made_context, 2, 1, bytes_of(detail::call_on_wire{}));
-  const ended_job ended = run_with_split({}, {told}, true, [&](communicator& made) {
-    made.barrier();
-    EXPECT_EQ(made.size(), 2);
-  });
+  const auto told = [](std::uint32_t context, std::uint64_t name) {
+    return am(0, call_told_handler, context, 0, name, bytes_of(detail::call_on_wire{}));
+  };
+  const ended_job ended =
+      run_with_split({}, {told(made_context, 0)}, true, [&](communicator& made) {
+        made.barrier();
+        EXPECT_EQ(made.size(), 2);
+      });
   EXPECT_EQ(ended.status, 0) << ended.text;
-  EXPECT_EQ(ended.refused, 0u) << "nobody has met there yet";
-  const ended_job again = run_among(
-      2,
-      {am(0, said_handler, 0, 2, two(0, 1)),
-       am(0, call_told_handler, 0, 2, 1, bytes_of(detail::call_on_wire{})), a_message(0, 2, 42)},
-      receive_from_0);
+  EXPECT_EQ(ended.refused, 1u) << "nobody has met there yet";
+  const ended_job again =
+      run_among(2, {am(0, said_handler, 0, 2, two(0, 1)), told(0, two(1, 0)), a_message(0, 2, 42)},
+                receive_from_0);
   EXPECT_EQ(again.status, 0) << again.text;
   EXPECT_EQ(again.refused, 1u);
 }

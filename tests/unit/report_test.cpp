@@ -320,9 +320,15 @@ TEST(a_rank_that_keeps_its_worker, is_named_with_the_place_where_it_stands) {
       });
       end.join();
       const std::string text = testing::internal::GetCapturedStderr();
-      expect_contains(text, "rank 0 has kept worker 0 busy for 0.2 s while ");
-      expect_contains(text, by_message ? "a message for another rank of that worker waited"
-                                       : "another rank of that worker was ready to run");
+      // One that sleeps is told of as such where all the time was one call.
+      if (body != &sleep_until_told ||
+          text.find(
+              "rank 0 has been in a call of the system for 0.2 s, in which other ranks of worker 0 cannot run") ==
+              std::string::npos) {
+        expect_contains(text, "rank 0 has kept worker 0 busy for 0.2 s while ");
+        expect_contains(text, by_message ? "a message for another rank of that worker waited"
+                                         : "another rank of that worker was ready to run");
+      }
       expect_contains(
           text, body == &compute_until_told ? "compute_until_told at " : "sleep_until_told at ");
     }
@@ -330,12 +336,12 @@ TEST(a_rank_that_keeps_its_worker, is_named_with_the_place_where_it_stands) {
 }
 
 TEST(ranks_name, is_short_and_limited) {
-  EXPECT_EQ(detail::ranks_name(std::vector{5}), "rank 5");
-  EXPECT_EQ(detail::ranks_name(std::vector{1, 3}), "ranks 1, 3");
-  EXPECT_EQ(detail::ranks_name(std::vector{0, 1, 2, 3, 4, 7, 9, 10}), "ranks 0-4, 7, 9-10");
+  EXPECT_EQ(diagnosis::ranks_name(std::vector{5}), "rank 5");
+  EXPECT_EQ(diagnosis::ranks_name(std::vector{1, 3}), "ranks 1, 3");
+  EXPECT_EQ(diagnosis::ranks_name(std::vector{0, 1, 2, 3, 4, 7, 9, 10}), "ranks 0-4, 7, 9-10");
   std::vector<int> even(50);
   for (int i = 0; i < 50; ++i) even[static_cast<std::size_t>(i)] = 2 * i;
-  EXPECT_EQ(detail::ranks_name(even),
+  EXPECT_EQ(diagnosis::ranks_name(even),
             "ranks 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22 and 38 more");
 }
 

@@ -76,6 +76,20 @@ TEST_F(settings, words_are_taken_out_and_the_others_keep_their_order) {
   EXPECT_EQ(line.argv[static_cast<std::size_t>(line.argc)], nullptr);
 }
 
+TEST_F(settings, one_that_may_stand_alone_leaves_the_next_word_to_the_program) {
+  command_line line({"program", "--weft-secure", "off"});
+  EXPECT_EQ(line.parse().secure, "encrypt");
+  EXPECT_EQ(line.rest(), (std::vector<std::string>{"program", "off"}));
+  EXPECT_EQ(command_line({"program", "--weft-secure=authenticate"}).parse().secure, "authenticate");
+  EXPECT_NE(error_of({"program", "--weft-secure=on"}).find("auto, off, authenticate or encrypt"),
+            std::string::npos);
+  for (const setting& row : weft::settings())
+    for (const std::string_view word : row.words) {
+      options values;
+      EXPECT_TRUE(row.assign(values, word)) << row.name << " " << word;
+    }
+}
+
 TEST_F(settings, words_after_a_double_dash_belong_to_the_program) {
   command_line line({"program", "--weft-ranks=2", "--", "--weft-ranks=3"});
   EXPECT_EQ(line.parse().ranks, 2);
@@ -127,6 +141,7 @@ TEST_F(settings, every_field_can_be_set_and_its_text_reads_back) {
       {"busy-warning", "60"},
       {"report-signal", "HUP"},
       {"pin", "off"},
+      {"moving", "on"},
       {"spin-us", "0"},
       {"tag-output", "on"},
       {"processes", "4"},
@@ -134,6 +149,8 @@ TEST_F(settings, every_field_can_be_set_and_its_text_reads_back) {
       {"hosts", "a,b"},
       {"rsh", "rsh -n"},
       {"transport", "ofi"},
+      {"secure", "encrypt"},
+      {"secure", "off"},
       {"plugins", "/there"},
       {"on-failure", "error"},
       {"check", "on"},

@@ -15,6 +15,7 @@
 #include <weft/tasks.hpp>
 
 #include "job.hpp"
+#include "task/task_source.hpp"
 
 namespace weft {
 namespace {
@@ -327,6 +328,169 @@ TEST(when_all, is_ready_with_the_last_and_when_any_with_one) {
     EXPECT_EQ(any.futures[0].get(), 1);
     EXPECT_THROW((void)when_any(std::vector<future<int>>()), error);
   });
+}
+
+TEST(collect, gives_values_or_the_first_exception) {
+  run_everywhere([] {
+    std::vector<future<int>> many;
+    for (int i = 0; i < 50; ++i) many.push_back(spawn([i] { return i; }));
+    const std::vector<int> values = collect(std::move(many)).get();
+    ASSERT_EQ(values.size(), 50u);
+    for (int i = 0; i < 50; ++i) EXPECT_EQ(values[static_cast<std::size_t>(i)], i);
+    const auto [one, text, none, only] =
+        collect(spawn([] { return 1; }), spawn([] { return std::string("two"); }), spawn([] {}),
+                spawn([] { return std::make_unique<int>(4); }))
+            .get();
+    EXPECT_EQ(one, 1);
+    EXPECT_EQ(text, "two");
+    EXPECT_EQ(*only, 4);
+    static_cast<void>(none);
+    std::vector<future<void>> nothing;
+    for (int i = 0; i < 3; ++i) nothing.push_back(spawn([] {}));
+    collect(std::move(nothing)).get();
+    EXPECT_TRUE(collect(std::vector<future<int>>()).get().empty());
+
+    std::vector<future<int>> some;
+    for (int i = 0; i < 4; ++i)
+      some.push_back(spawn([i] {
+        if (i == 1) throw std::out_of_range("the first");
+        if (i == 3) throw std::runtime_error("the second");
+        return i;
+      }));
+    EXPECT_THROW((void)collect(std::move(some)).get(), std::out_of_range);
+    EXPECT_THROW((void)collect(spawn([] { return 1; }), spawn([]() -> int { throw 2; })).get(),
+                 int);
+  });
+}
+
+TEST(a_task, sleeps_while_its_worker_does_other_work) {
+  EXPECT_EQ(run_tasks(workers_of(1),
+                      [] {
+                        std::vector<int> order;
+                        future<void> sleeper = spawn([&] {
+                          order.push_back(1);
+                          sleep_for(20ms);
+                          order.push_back(3);
+                          const auto when = std::chrono::system_clock::now() + 5ms;
+                          sleep_until(when);
+                          EXPECT_GE(std::chrono::system_clock::now(), when);
+                        });
+                        future<void> other = spawn([&] {
+                          while (order.empty()) yield();
+                          order.push_back(2);
+                        });
+                        sleeper.get();
+                        other.get();
+                        EXPECT_EQ(order, (std::vector{1, 2, 3}));
+                        sleep_for(0ns);
+                        sleep_for(-5ms);
+                      }),
+            0);
+}
+
+// A wait for so long is no deadlock.
+TEST(a_future, may_be_waited_for_a_time) {
+  run_everywhere([] {
+    promise<int> later;
+    future<int> value = later.get_future();
+    EXPECT_EQ(value.wait_for(2ms), future_status::timeout);
+    EXPECT_EQ(value.wait_for(0ms), future_status::timeout);
+    EXPECT_EQ(value.wait_until(std::chrono::steady_clock::now() - 1ms), future_status::timeout);
+    try {
+      (void)value.get(2ms);
+      ADD_FAILURE() << "it was not set";
+    } catch (const timed_out& e) {
+      EXPECT_NE(
+          std::string(e.what()).find("waited for 2 ms, and the promise made at task_test.cpp"),
+          std::string::npos)
+          << e.what();
+    }
+    ASSERT_TRUE(value.valid());
+    future<void> setter = spawn([&] {
+      sleep_for(5ms);
+      later.set_value(7);
+    });
+    EXPECT_EQ(value.wait_for(std::chrono::hours::max()), future_status::ready);
+    EXPECT_EQ(value.wait_for(0ms), future_status::ready);
+    EXPECT_EQ(value.get(1ms), 7);
+    setter.get();
+    const shared_future<int> shared = spawn([] {
+                                        sleep_for(3ms);
+                                        return 8;
+                                      }).share();
+    EXPECT_EQ(shared.wait_for(0ms), future_status::timeout);
+    EXPECT_EQ(shared.wait_until(std::chrono::system_clock::now() + 1h), future_status::ready);
+    EXPECT_EQ(shared.get(1ms), 8);
+    EXPECT_THROW((void)spawn([]() -> int { throw 3; }).get(1h), int);
+  });
+}
+
+// Each of many short waits would leave a listener behind, until the future is set.
+TEST(a_future, that_is_waited_for_again_and_again_takes_no_more_memory) {
+  EXPECT_EQ(run_tasks(workers_of(2),
+                      [] {
+                        promise<int> later;
+                        const shared_future<int> value = later.get_future().share();
+                        EXPECT_EQ(value.wait_for(1us), future_status::timeout);
+                        task_source& here = task_source::here("test");
+                        const std::int64_t before = here.pool().taken();
+                        for (int i = 0; i < 100; ++i)
+                          EXPECT_EQ(value.wait_for(1us), future_status::timeout);
+                        EXPECT_EQ(here.pool().taken(), before);
+                        std::vector<future<void>> others;  // On either worker, two at a time.
+                        for (int t = 0; t < 4; ++t)
+                          others.push_back(spawn([value] {
+                            while (value.wait_for(100us) == future_status::timeout) yield();
+                          }));
+                        sleep_for(10ms);
+                        later.set_value(1);
+                        for (future<void>& one : others) one.get();
+                        EXPECT_EQ(value.wait_for(1us), future_status::ready);
+                      }),
+            0);
+}
+
+TEST(a_timed_wait, of_a_future_that_is_never_set_ends_with_the_job) {
+  run_everywhere([] {
+    promise<int> never;
+    future<int> value = never.get_future();
+    future<void> other = spawn([&] { EXPECT_EQ(value.wait_for(1ms), future_status::timeout); });
+    other.get();
+    EXPECT_EQ(value.wait_for(1ms), future_status::timeout);
+  });
+}
+
+TEST(a_dropped_future, has_its_exception_told_once_where_nobody_asked) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(run_tasks(workers_of(2),
+                      [] {
+                        {
+                          auto dropped = spawn([] { throw std::runtime_error("nobody\nlooks"); });
+                        }
+                        future<int> asked =
+                            spawn([]() -> int { throw std::runtime_error("asked"); });
+                        EXPECT_THROW((void)asked.get(), std::runtime_error);
+                        future<int> passed = spawn([]() -> int {
+                                               throw std::runtime_error("passed");
+                                             }).then([](int x) { return x; });
+                        EXPECT_THROW((void)passed.get(), std::runtime_error);
+                        std::stop_source stop;
+                        stop.request_stop();
+                        (void)spawn([] {}, {.stop = stop.get_token()});
+                        (void)promise<int>().get_future();
+                        promise<int> given;
+                        (void)given.get_future();
+                        given.set_exception(std::make_exception_ptr(5));
+                      }),
+            0);
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::ranges::count(text, '\n'), 2) << text;
+  EXPECT_NE(text.find("weft: the task made at task_test.cpp:"), std::string::npos) << text;
+  EXPECT_NE(text.find("gave an exception, and its future was dropped unasked: nobody\\nlooks\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("the promise made at task_test.cpp:"), std::string::npos) << text;
+  EXPECT_NE(text.find("an exception of type int"), std::string::npos) << text;
 }
 
 TEST(a_shared_future, gives_all_the_same_value) {

@@ -74,8 +74,9 @@ TEST(tcp_wire, chunks_are_those_that_the_message_tells) {
     header.size = static_cast<std::uint32_t>(values + tail.size() * sizeof(std::uint64_t));
     std::vector<std::byte> bytes(sizeof header + header.size);
     std::memcpy(bytes.data(), &header, sizeof header);
-    std::memcpy(bytes.data() + sizeof header + values, tail.data(),
-                tail.size() * sizeof(std::uint64_t));
+    if (!tail.empty())
+      std::memcpy(bytes.data() + sizeof header + values, tail.data(),
+                  tail.size() * sizeof(std::uint64_t));
     return bytes;
   };
   const auto good = message(2, {99, 8192, 10000});

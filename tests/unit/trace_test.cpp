@@ -16,7 +16,10 @@
 #include <thread>
 #include <vector>
 
+#include "profile/stamps.hpp"
+#include "trace/event_file.hpp"
 #include "trace/flows.hpp"
+#include "trace/mixing.hpp"
 #include "weft/error.hpp"
 
 namespace weft {
@@ -318,18 +321,75 @@ TEST(trace, a_full_disk_is_reported) {
 
 // The receiver, which counts all that come from a rank, cannot know which of its threads has sent what.
 TEST(trace, messages_of_two_threads_of_a_rank_have_flows_of_their_own) {
-  const accounts::message_name name{7, 0, 3, 1};
+  const message_name name{7, 0, 3, 1};
   std::vector<std::uint64_t> sent, received;
   (void)traced(1, [&] {
     for (int thread = 0; thread < 2; ++thread)
       std::thread([&] {
-        for (int i = 0; i < 3; ++i) sent.push_back(flow_in(trace_message(0, 1, name, true)));
+        for (int i = 0; i < 3; ++i) sent.push_back(flow_in(trace_sent(0, 1, name)));
       }).join();
-    for (int i = 0; i < 6; ++i) received.push_back(flow_in(trace_message(1, 0, name, false)));
+    for (int i = 0; i < 6; ++i) received.push_back(flow_in(trace_received(1, 0, name)));
   });
   EXPECT_EQ(sent, received);
   std::ranges::sort(sent);
   EXPECT_EQ(std::ranges::adjacent_find(sent), sent.end());
+}
+
+// Long messages may be matched in the order in which they were sent, and end in another one.
+TEST(trace, a_message_keeps_its_flow_when_a_later_one_ends_before_it) {
+  const message_name name{7, 0, 3, 1};
+  std::vector<std::uint64_t> sent, received(3);
+  (void)traced(1, [&] {
+    for (int i = 0; i < 3; ++i) sent.push_back(flow_in(trace_sent(0, 1, name)));
+    const int first = 0, second = 0, third = 0;
+    trace_matched(1, name, &first);
+    trace_matched(1, name, &second);
+    received[1] = flow_in(trace_received(1, 0, name, &second));
+    received[2] = flow_in(trace_received(1, 0, name, &third));
+    received[0] = flow_in(trace_received(1, 0, name, &first));
+  });
+  EXPECT_EQ(sent, received);
+}
+
+// Programs number their tags by step, direction and block, so names differ in few bits.
+TEST(trace, no_two_names_of_messages_are_one) {
+  std::vector<std::uint64_t> names, keys;
+  for (int context = 0; context < 6; ++context)
+    for (int source = 0; source < 20; ++source)
+      for (int to = 0; to < 20; ++to)
+        for (int tag = 0; tag < 200; ++tag)
+          names.push_back(stream_of({static_cast<std::uint32_t>(context), source, tag, to}));
+  // Large ones: contexts of collectives, and tags of whole numbers.
+  for (int context = 0; context < 3; ++context)
+    for (int source = 0; source < 16; ++source)
+      for (int to = 0; to < 16; ++to)
+        for (int bit = 16; bit < 31; ++bit)
+          for (int tag = 0; tag < 8; ++tag)
+            names.push_back(stream_of({1U << 31 | static_cast<std::uint32_t>(context), source << 15,
+                                       tag << 10 | 1 << bit, to << 12}));
+  for (std::size_t i = 0; i < names.size(); i += 7)
+    for (std::uint64_t number = 1; number <= 4; ++number) keys.push_back(mixed(names[i], number));
+  for (std::vector<std::uint64_t>* all : {&names, &keys}) {
+    std::ranges::sort(*all);
+    EXPECT_EQ(std::ranges::adjacent_find(*all), all->end()) << all->size();
+  }
+}
+
+TEST(trace, no_two_collectives_are_one) {
+  std::vector<std::int64_t> names;
+  for (int first = 0; first < 40; ++first)
+    for (unsigned context = 0; context < 400; ++context)
+      for (int size = 1; size < 10; ++size)
+        for (std::uint64_t turn = 0; turn < 2; ++turn)
+          names.push_back(event_file::packed(
+              {first, context * 8, turn, size << 14, collective_relation::all, false, false, ""}));
+  std::ranges::sort(names);
+  EXPECT_EQ(std::ranges::adjacent_find(names), names.end());
+  const event_file::meeting m = event_file::unpacked(
+      event_file::packed({3, 9, 77, 12, collective_relation::to_root, true, false, ""}));
+  EXPECT_EQ(m.turn, 77U);
+  EXPECT_EQ(m.how, collective_relation::to_root);
+  EXPECT_TRUE(m.is_root);
 }
 
 TEST(trace, only_one_trace_at_a_time) {

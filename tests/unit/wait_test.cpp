@@ -271,8 +271,14 @@ TEST(a_mailbox, is_left_to_one_rank_alone_for_a_few_records_between_two_polls) {
 // Keeps its core in the kernel until the other workers of the process have parked; where there is none, in a job
 // of several processes, for a while.
 void let_others_park() {
-  const scheduler& workers = worker::current()->owner();
-  const auto are_parked = [&] { return workers.worker_count() > 1 && workers.others_are_parked(); };
+  worker& mine = *worker::current();
+  scheduler& workers = mine.owner();
+  const auto are_parked = [&] {
+    int parked = 0;
+    for (int i = 0; i < workers.worker_count(); ++i)
+      if (i != mine.index() && workers.at(i).is_parked()) ++parked;
+    return parked > 0 && parked == workers.worker_count() - 1;
+  };
   for (int left = 200; left > 0 && !are_parked(); --left) std::this_thread::sleep_for(10ms);
 }
 // Called by a rank that has waited meanwhile.

@@ -40,8 +40,18 @@
    CASE absent_in_a_thread: rank [0-9]: MPI_Session_init[(]?.*not part of weft
    CASE deadlock_of_groups: rank 0: in MPI_Recv, source 0 of the remote group, tag 0
    CASE deadlock_of_sends_of_groups: rank 0: in MPI_Ssend, to rank 0 of the remote group, tag 0
+   CASE window_lock: rank 1: in MPI_Win_lock of rank 0 of window halo, which rank 0 holds exclusively
+   CASE window_start: rank 0: in MPI_Win_start, until rank 1 of window halo posts
+   CASE window_wait: rank 0: in MPI_Win_wait, until rank 1 of window halo completes
+   CASE window_range: MPI_Put[(].*4 bytes at displacement 100 in units of 4 bytes are beyond the 400 bytes of rank 1 of window halo.*MPI_ERR_RMA_RANGE
+   CASE window_sync: MPI_Put[(].*no epoch is open.*rank 1 of window halo.*MPI_Win_fence.*MPI_ERR_RMA_SYNC
    CASE aborted: MPI_Abort.*3
-   CASE absent: MPI_Win_create.*windows.*not part of weft.*MPI_ERR_UNSUPPORTED_OPERATION
+   CASE absent: MPI_Comm_spawn.*dynamic processes.*not part of weft.*MPI_ERR_UNSUPPORTED_OPERATION
+   CASE closed_file: MPI_File_read_at[(].*no file, or has been closed.*MPI_ERR_FILE
+   CASE missing_file: MPI_File_open[(].*no/such/file.*MPI_ERR_NO_SUCH_FILE
+   CASE missing_in_write: deadlock
+   CASE aborted_in_write: MPI_Abort.*3
+   CASE wrong_rank_in_a_copy: MPI_Send[(].*rank 7.*MPI_ERR_RANK
    CASE without_finalize: MPI_Finalize */
 #include <mpi.h>
 #include <pthread.h>
@@ -51,6 +61,12 @@
 #include <unistd.h>
 
 static int rank, size, value[100];
+
+static int sends_to_nobody(MPI_Comm comm, int key, void* state, void* in, void* out, int* flag) {
+  (void)key, (void)state, (void)in, (void)out;
+  *flag = 0;
+  return MPI_Send(value, 1, MPI_INT, 7, 0, comm);
+}
 
 enum { returned, left, cancelled, ways_to_end };
 static void* end_somehow(void* how) {
@@ -102,6 +118,12 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   CASE(wrong_rank) MPI_Send(value, 1, MPI_INT, 7, 0, comm);
+  CASE(wrong_rank_in_a_copy) {
+    int key;
+    MPI_Comm_create_keyval(sends_to_nobody, MPI_COMM_NULL_DELETE_FN, &key, NULL);
+    MPI_Comm_set_attr(comm, key, value);
+    MPI_Comm_dup(comm, &copy);
+  }
   CASE(wrong_source) MPI_Recv(value, 1, MPI_INT, size, 0, comm, MPI_STATUS_IGNORE);
   CASE(wrong_tag) MPI_Send(value, 1, MPI_INT, 0, -5, comm);
   CASE(tag_too_large) MPI_Recv(value, 1, MPI_INT, 0, -9, comm, MPI_STATUS_IGNORE);
@@ -215,6 +237,36 @@ int main(int argc, char** argv) {
     CASE(deadlock_of_groups) MPI_Recv(value, 1, MPI_INT, 0, 0, comm, MPI_STATUS_IGNORE);
     CASE(deadlock_of_sends_of_groups) MPI_Ssend(value, 1, MPI_INT, 0, 0, comm);
   }
+  if (strncmp(what, "window_", 7) == 0) {
+    MPI_Win window;
+    MPI_Group group, other;
+    const int first = 0, second = 1;
+    MPI_Win_create(value, sizeof value, sizeof *value, MPI_INFO_NULL, comm, &window);
+    MPI_Win_set_name(window, "halo");
+    MPI_Comm_group(comm, &group);
+    CASE(window_lock) {
+      if (rank == 0) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
+      MPI_Barrier(comm);
+      if (rank == 1) MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window);
+      MPI_Recv(value, 1, MPI_INT, rank, 0, comm, MPI_STATUS_IGNORE);
+    }
+    CASE(window_start) {
+      MPI_Group_incl(group, 1, &second, &other);
+      if (rank == 0) MPI_Win_start(other, 0, window);
+    }
+    CASE(window_wait) {
+      MPI_Group_incl(group, 1, rank == 0 ? &second : &first, &other);
+      if (rank == 0) MPI_Win_post(other, 0, window);
+      if (rank == 1) MPI_Win_start(other, 0, window);
+      if (rank == 0) MPI_Win_wait(window);
+    }
+    CASE(window_range) {
+      MPI_Win_fence(0, window);
+      MPI_Put(value, 1, MPI_INT, 1, 100, 1, MPI_INT, window);
+    }
+    CASE(window_sync) MPI_Put(value, 1, MPI_INT, 1, 0, 1, MPI_INT, window);
+    MPI_Recv(value, 1, MPI_INT, rank, 0, comm, MPI_STATUS_IGNORE);
+  }
   CASE(deadlock_after_threads) {
     for (int end = 0; end < ways_to_end; ++end) {
       pthread_t thread;
@@ -232,8 +284,33 @@ int main(int argc, char** argv) {
   }
   CASE(aborted) MPI_Abort(comm, 3);
   CASE(absent) {
-    MPI_Win window;
-    MPI_Win_create(value, sizeof value, sizeof *value, MPI_INFO_NULL, comm, &window);
+    MPI_Comm other;
+    MPI_Comm_spawn("name", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, comm, &other, MPI_ERRCODES_IGNORE);
+  }
+  CASE(closed_file) {
+    MPI_File file, closed;
+    MPI_File_open(comm, "/dev/null", MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+    closed = file;
+    MPI_File_close(&file);
+    MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_ARE_FATAL);
+    MPI_File_read_at(closed, 0, value, 1, MPI_INT, MPI_STATUS_IGNORE);
+  }
+  CASE(missing_file) {
+    MPI_File file;
+    MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_ARE_FATAL);
+    MPI_File_open(comm, "/no/such/file", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
+  }
+  CASE(missing_in_write) {
+    MPI_File file;
+    MPI_File_open(comm, "/dev/null", MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+    if (rank == 1) MPI_Recv(value, 1, MPI_INT, 0, 77, comm, MPI_STATUS_IGNORE);
+    MPI_File_write_at_all(file, 4 * rank, value, 1, MPI_INT, MPI_STATUS_IGNORE);
+  }
+  CASE(aborted_in_write) {
+    MPI_File file;
+    MPI_File_open(comm, "/dev/null", MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+    if (rank == 1) MPI_Abort(comm, 3);
+    for (;;) MPI_File_write_at_all(file, 4 * rank, value, 1, MPI_INT, MPI_STATUS_IGNORE);
   }
   CASE(without_finalize) return 0;
   MPI_Finalize();

@@ -62,7 +62,7 @@ static void in_narrow_queues(void) {
   memset(payload, NEXT + 1, sizeof payload); /* As it comes back. */
   /* Until the first has sent as many as have room the others let them come, without a poll. */
   if (me == 0) {
-    for (int i = 0; i < 32; ++i) shmemx_am_send_nbi(back, payload, sizeof payload, NEXT);
+    for (int i = 0; i < 51; ++i) shmemx_am_send_nbi(back, payload, sizeof payload, NEXT);
     for (int pe = 1; pe < pes; ++pe) shmem_int_p(&word, -1, pe);
     for (int i = 0; i < 8; ++i) shmemx_am_send_nbi(back, payload, sizeof payload, NEXT);
   } else {
@@ -70,13 +70,37 @@ static void in_narrow_queues(void) {
     }
   }
   shmemx_am_barrier_all(NULL);
-  EXPECT(narrow == (me == 0 ? 80 : 0));
+  EXPECT(narrow == (me == 0 ? 118 : 0));
+}
+
+static void count_one(void* payload, size_t length, void* r, void* p, int source) {
+  (void)payload, (void)length, (void)p, (void)source;
+  ++*(int*)r;
+}
+
+/* All others send to PE 0 as much as it takes: no more than its queue may hold, and more than half of that. */
+static void in_full_queue(long limit) {
+  static char payload[1000];
+  static int got;
+  static long sent, sent_by_all;
+  int id;
+  shmemx_am_set_handler_all(count_one, &got, &id);
+  if (me != 0)
+    while (shmemx_am_try_send_nbi(id, payload, sizeof payload, 0)) ++sent;
+  shmem_long_sum_reduce(SHMEM_TEAM_WORLD, &sent_by_all, &sent, 1);
+  EXPECT(sent_by_all * 1024 <= limit && sent_by_all * 1024 > limit / 2);
+  shmemx_am_barrier_all(NULL);
+  EXPECT(me != 0 || got == sent_by_all);
 }
 
 int main(int argc, char** argv) {
   begin();
   if (argc > 1 && strcmp(argv[1], "narrow") == 0) {
     in_narrow_queues();
+    return end();
+  }
+  if (argc > 2 && strcmp(argv[1], "full") == 0) {
+    in_full_queue(atol(argv[2]));
     return end();
   }
   int first = 0, second = 0, polled = 0;

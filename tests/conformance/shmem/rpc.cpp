@@ -1,6 +1,6 @@
 // Calls of functions on other PEs: values, void, structs; many at once; the form that does not wait; in sessions; functions
 // that send, and that work in a loop or in tasks of weft's, which other PEs of the process may take.
-#include <weft/task.h>
+#include <weft/loop.h>
 #include <complex>
 #include <shmemx.hpp>
 #include <weft/tasks.hpp>

@@ -453,15 +453,8 @@ contains
 
   ! What is not there links, and says so.
   subroutine absent()
-    integer :: window, file, class, other
-    external :: extent
+    integer :: class, other
     call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN, error)
-    call MPI_Win_create(in, 8_MPI_ADDRESS_KIND, 4, MPI_INFO_NULL, MPI_COMM_WORLD, window, error)
-    call MPI_Error_class(error, class, i)
-    call expect(class == MPI_ERR_UNSUPPORTED_OPERATION, 'window')
-    call MPI_File_open(MPI_COMM_WORLD, 'name', MPI_MODE_RDONLY, MPI_INFO_NULL, file, error)
-    call MPI_Error_class(error, class, i)
-    call expect(class == MPI_ERR_UNSUPPORTED_OPERATION, 'file')
     call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN, error)
     call MPI_Comm_spawn('name', MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, other, MPI_ERRCODES_IGNORE, error)
     call MPI_Error_class(error, class, i)
@@ -470,24 +463,7 @@ contains
         MPI_COMM_WORLD, other, MPI_ERRCODES_IGNORE, error)
     call MPI_Error_class(error, class, i)
     call expect(class == MPI_ERR_UNSUPPORTED_OPERATION, 'new processes of two programs')
-    call MPI_File_set_view(MPI_FILE_NULL, MPI_DISPLACEMENT_CURRENT, MPI_INTEGER, MPI_INTEGER, 'native', MPI_INFO_NULL, error)
-    call MPI_Error_class(error, class, i)
-    call expect(class == MPI_ERR_UNSUPPORTED_OPERATION, 'view of a file')
-    call MPI_Register_datarep('name', MPI_CONVERSION_FN_NULL, MPI_CONVERSION_FN_NULL, extent, &
-        int(0, MPI_ADDRESS_KIND), error)
-    call MPI_Error_class(error, class, i)
-    call expect(class == MPI_ERR_UNSUPPORTED_OPERATION, 'representation')
     call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL, error)
     call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL, error)
   end subroutine
 end program
-
-! Of a representation of data that is never registered.
-subroutine extent(type, size, state, error)
-  use mpi
-  implicit none
-  integer :: type, error
-  integer(kind=MPI_ADDRESS_KIND) :: size, state
-  size = 0
-  error = MPI_SUCCESS
-end subroutine

@@ -9,9 +9,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include <weft/task.h>
+#include <weft/loop.h>
 
 #include "../conform.h"
 
@@ -296,10 +297,10 @@ static void communicators(void) {
   MPI_Group_free(&all);
 }
 
-/* Of the two ranks of a process one loops: whoever binds the name, which goes with the process. */
+/* Of the two ranks of a process one loops: whoever binds the name, which goes with the process. Its number is not the ranks'. */
 static void before_init(void) {
   struct sockaddr_un name = {.sun_family = AF_UNIX};
-  snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "weft stealing %ld", (long)getpid());
+  snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "weft stealing %ld", syscall(SYS_getpid));
   const int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
   const struct sockaddr* const at = (struct sockaddr*)&name;
   char byte = 0;
