@@ -22,7 +22,7 @@
 #if defined BENCH_OVER_MPI
 #include <mpi.h>
 #ifdef WEFT_MPI_H
-#include <weft/task.h>
+#include <weft/loop.h>
 #endif
 #elif defined BENCH_OVER_SHMEM
 #include <shmem.h>

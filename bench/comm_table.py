@@ -15,7 +15,7 @@ import rows as of_run
 PEERS = {
     "shm": ("weft-shm", "ucx-sysv", "ucx-posix", "ucx-posix+cma", "libfabric-shm", "lci-shm", "lci-shm+ring", "mpich",
             "openmpi"),
-    "tcp": ("weft-ofi", "libfabric-net", "libfabric-tcp;ofi_rxm", "lci-net", "lci-tcp;ofi_rxm", "mpich-tcp",
+    "tcp": ("weft-ofi", "weft-ofi-off", "weft-ofi-encrypt", "libfabric-net", "libfabric-tcp;ofi_rxm", "lci-net", "lci-tcp;ofi_rxm", "mpich-tcp",
             "openmpi-tcp"),
     "ofi-shm": ("weft-ofi-shm", "libfabric-shm"),
     "mpi": ("weft-mpi-mpich", "mpich", "weft-mpi-openmpi", "openmpi"),

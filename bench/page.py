@@ -2,11 +2,14 @@
 """The tables of docs/figures.md, in Markdown, from the rows of one call of bench/run.py.
 
     bench/page.py out/bench/all.csv             prints them
-    bench/page.py --store out/bench/all.csv     keeps the rows as docs/figures.csv and writes the page anew, behind its introduction
-    bench/page.py --write                       writes the page anew from docs/figures.csv
+    bench/page.py --store out/bench/all.csv     keeps the rows as docs/figures.csv and writes the page anew, behind its
+                                                introduction, and the table of README.md
+    bench/page.py --write                       writes both anew from docs/figures.csv
+    bench/page.py --check                       fails where they are not what --write would write
 
-A line has weft's figure and those of rivals that were measured beside it, in the same group. The page is at most LINES_MAX lines
-long: it has what a reader compares, the CSV has all.
+A line has weft's figure and those of rivals that were measured beside it, in the same group, and how far apart the cores were.
+The page is at most LINES_MAX lines long: it has what a reader compares, the CSV has all. Rows are stored only when at most
+OTHERS_MAX of them are of another pace than their group, and nothing else ran at the start.
 """
 import argparse
 import csv
@@ -19,9 +22,12 @@ import comm_table
 import rows as of_run
 import targets
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
-STORED, PAGE = DOCS / "figures.csv", DOCS / "figures.md"
-LINES_MAX = 150
+ROOT = Path(__file__).resolve().parent.parent
+STORED, PAGE, README = ROOT / "docs/figures.csv", ROOT / "docs/figures.md", ROOT / "README.md"
+LINES_MAX = 160
+OTHERS_MAX = 0.05
+LOAD_MAX = 0.5  # When the first of the rows was measured.
+README_MARKS = ("<!-- Written by bench/page.py from docs/figures.csv. -->", "<!-- Written up to here. -->")
 MARK = "<!-- What follows is written by bench/page.py from figures.csv. -->"
 
 
@@ -53,7 +59,7 @@ RING = [Line("8 B one way on one core", "p2p/one_way/8B/same_core", 2), Line("to
         Line("processor time of a rank that waits", "idle/waiting_rank", 2)]
 STENCIL = [Line("uneven stencil, 8 KiB: share of perfect", "stencil/share/8KiB", n) for n in (2, 16)]
 MPI_STENCIL = [Line("uneven stencil, 8 KiB: share of perfect" + how, "stencil/share/8KiB", 16, suffix)
-               for how, suffix in (("", ""), (", three lines of weft/task.h", "-tasks"))]
+               for how, suffix in (("", ""), (", three lines of weft/loop.h", "-tasks"))]
 PROCESSES = (by_size("{} one way", "p2p/one_way/{}", ("8B",)) + [Line("barrier", "collectives/barrier", 2)]
              + [Line(f"{text}, 64 KiB", f"collectives/{name}/64KiB", 2)
                 for text, name in (("all-reduce", "allreduce"), ("broadcast, rotating root", "bcast"), ("all-to-all", "alltoall"))])
@@ -80,6 +86,14 @@ SECTIONS = [
     ("Many ranks", (("weft", "weft"),), MANY),
     ("Molecular dynamics", (("weft", "weft"), ("weft, tasks off", "weft-no-tasks"), ("LAMMPS", "lammps")), MD),
 ]
+# README.md has one table of ranks and MPI.
+FIRST = (by_size("2 ranks on 2 cores: {} one way", "p2p/one_way/{}", ("8B",))
+         + by_size("{} in windows of 64, a message", "p2p/window64/{}", ("8B",))
+         + by_size("{} one way, just written", "p2p/one_way/{}/fresh", ("1MiB",))
+         + [Line("barrier", "collectives/barrier", 2), Line("16 ranks on 2 cores: barrier", "collectives/barrier", 16),
+            Line("all pairs at once, 8 B one way", "p2p/all_pairs/8B/across", 16),
+            Line("10,000 ranks, from start to end", "many/start_to_end", 10000),
+            Line("uneven stencil, 8 KiB: share of perfect", "stencil/share/8KiB", 2)])
 # Between two processes: the rows that most programs feel.
 COMM = ("am/8B", "am/1KiB", "am/16KiB", "am/1MiB", "rate/8B", "put/8B")
 
@@ -112,9 +126,9 @@ def beside(run, columns, lines):
         group = next((g for g in run.values() if row_in(g, own)), None)
         if group is not None:
             cells = [row_in(group, peer) for peer in (own, *(peer for _, peer in columns[1:]))]
-            table.append([line.text, str(line.ranks)]
+            table.append([line.text, str(line.ranks), "near" if of_run.is_near(cells[0]) else "far"]
                          + [measured(float(c["median"]), c["unit"]) if c else "–" for c in cells])
-    return markdown(["", "ranks", *(heading for heading, _ in columns)], table) if table else []
+    return markdown(["", "ranks", "cores", *(heading for heading, _ in columns)], table) if table else []
 
 
 def limits(rows):
@@ -147,16 +161,40 @@ def page(rows):
     return "\n\n".join(f"## {title}\n\n" + "\n".join(table) for title, table in parts if table)
 
 
+def when(rows):
+    """Of which commit rows are, and what the machine did meanwhile."""
+    return f"Measured at {', '.join(sorted({row['commit'] for row in rows}))}: {targets.circumstances(rows)}."
+
+
 def whole_page(introduction, rows):
     """The text of docs/figures.md: its introduction, written by hand, and what these rows give."""
     head, mark, _ = introduction.partition(MARK)
     if not mark:
         raise ValueError(f"no line '{MARK}'")
-    commits = sorted({row["commit"] for row in rows})
-    text = f"{head}{mark}\n\nMeasured at {', '.join(commits)}: {targets.circumstances(rows)}.\n\n{page(rows)}\n"
+    text = f"{head}{mark}\n\n{when(rows)}\n\n{page(rows)}\n"
     if (lines := text.count("\n")) > LINES_MAX:
         raise ValueError(f"{lines} lines, of at most {LINES_MAX}: a table must go or get shorter")
     return text
+
+
+def whole_readme(text, rows):
+    """The text of README.md with the table that these rows give."""
+    begin, end = README_MARKS
+    head, first, rest = text.partition(begin)
+    _, last, tail = rest.partition(end)
+    if not (first and last):
+        raise ValueError(f"no lines '{begin}' and '{end}'")
+    table = "\n".join(beside(of_run.Run(rows), SECTIONS[1][1], FIRST))
+    return f"{head}{begin}\n{when(rows)}\n\n{table}\n{end}{tail}"
+
+
+def refusal(rows):
+    """Why rows may not be stored, or None."""
+    if (others := of_run.not_compared(rows)) > OTHERS_MAX * len(rows):
+        return f"{others} of {len(rows)} rows are of another pace than their group, of at most {OTHERS_MAX:.0%}: measure again"
+    if (load := float(rows[0]["load"])) > LOAD_MAX:
+        return f"the load was {load} at the start, of at most {LOAD_MAX}: measure when nothing else runs"
+    return None
 
 
 def store(rows, path=STORED):
@@ -170,23 +208,30 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("csv", nargs="*", type=Path, help="what bench/run.py wrote")
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--store", action="store_true", help="keep the rows as docs/figures.csv and write docs/figures.md anew")
-    how.add_argument("--write", action="store_true", help="write docs/figures.md anew from docs/figures.csv")
+    how.add_argument("--store", action="store_true", help="keep the rows as docs/figures.csv, write docs/figures.md and README.md anew")
+    how.add_argument("--write", action="store_true", help="write docs/figures.md and README.md anew from docs/figures.csv")
+    how.add_argument("--check", action="store_true", help="fail where they are not what docs/figures.csv gives")
     args = parser.parse_args()
-    found = of_run.read([STORED] if args.write else args.csv)
+    found = of_run.read([STORED] if args.write or args.check else args.csv)
     if not page(found):
         sys.exit("page: no rows that a table has; name the CSVs that bench/run.py wrote, for example out/bench/all.csv")
-    if not (args.store or args.write):
+    if not (args.store or args.write or args.check):
         print(page(found))
         print(f"\n{targets.circumstances(found)}")
         return
-    try:
-        text = whole_page(PAGE.read_text(), found)
-    except ValueError as problem:
-        sys.exit(f"page: {PAGE.name}: {problem}")
+    if args.store and (why := refusal(found)):
+        sys.exit(f"page: {why}")
+    for path, written in ((PAGE, whole_page), (README, whole_readme)):
+        try:
+            text = written(path.read_text(), found)
+        except ValueError as problem:
+            sys.exit(f"page: {path.name}: {problem}")
+        if args.check and text != path.read_text():
+            sys.exit(f"page: {path.relative_to(ROOT)} is not what docs/figures.csv gives; bench/page.py --write makes it so")
+        if not args.check:
+            path.write_text(text)
     if args.store:
         store(found)
-    PAGE.write_text(text)
 
 
 if __name__ == "__main__":

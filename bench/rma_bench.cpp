@@ -21,10 +21,15 @@ using weft::rma::update;
 
 int main(int argc, char** argv) {
   return bench::run(argc, argv, [](bench::peers& p) {
-    initiator& mine = initiator::attach(weft::detail::calling_rank("bench"), std::size_t{1} << 20);
+    weft::detail::rank_state& me = weft::detail::calling_rank("bench");
+    initiator& mine = initiator::attach(me);
+    const weft::rma::region& heap =
+        mine.allocate(weft::communicator(me.shared->world, me.number), std::size_t{1} << 20);
     weft::rma::context c;
-    long* const words = reinterpret_cast<long*>(mine.heap().data());
-    std::byte* const block = mine.heap().data() + 4096;
+    long* const words = reinterpret_cast<long*>(heap.own().data());
+    const auto word = [&](int rank, std::uint64_t index) {
+      return heap.at(rank, index * sizeof(long));
+    };
     const std::vector<std::byte> source(64 * 1024, std::byte{1});
     // Rank 0 measures alone; whoever takes part besides rank 1 waits.
     const auto alone = [&](const char* name, const auto& act) {
@@ -42,27 +47,27 @@ int main(int argc, char** argv) {
     };
     alone("rma/put_quiet/8B", [&](long iterations) {
       for (long i = 0; i < iterations; ++i) {
-        mine.put(c, words + 8, i, 1);
+        mine.put(c, word(1, 8), i);
         mine.quiet(c);
       }
     });
     alone("rma/put/8B", [&](long iterations) {
-      for (long i = 0; i < iterations; ++i) mine.put(c, words + 8, i, 1);
+      for (long i = 0; i < iterations; ++i) mine.put(c, word(1, 8), i);
       mine.quiet(c);
     });
     alone("rma/put/64KiB", [&](long iterations) {
       for (long i = 0; i < iterations; ++i) {
-        mine.put(c, block, source.data(), source.size(), 1);
+        mine.put(c, heap.at(1, 4096), source.data(), source.size());
         mine.quiet(c);
       }
     });
     alone("rma/get/8B", [&](long iterations) {
       long sum = 0;
-      for (long i = 0; i < iterations; ++i) sum += mine.get(c, words + 8, 1);
+      for (long i = 0; i < iterations; ++i) sum += mine.get<long>(c, word(1, 8));
       words[16] = sum;
     });
     alone("rma/fetch_add/8B", [&](long iterations) {
-      for (long i = 0; i < iterations; ++i) (void)mine.fetch<update::add>(c, words + 24, 1L, 1);
+      for (long i = 0; i < iterations; ++i) (void)mine.fetch<update::add>(c, word(1, 24), 1L);
     });
     if (bench::wanted("rma/ping_pong/8B") && p.rank() < 2) {
       const weft::wait_description waiting{"ping-pong"};
@@ -70,9 +75,9 @@ int main(int argc, char** argv) {
       const auto play = [&](long iterations) {
         for (long i = 0; i < iterations; ++i) {
           ++round;
-          if (p.rank() == 0) mine.put(c, words, round, 1);
+          if (p.rank() == 0) mine.put(c, word(1, 0), round);
           mine.wait_until([&] { return initiator::look(words) == round; }, waiting);
-          if (p.rank() == 1) mine.put(c, words, round, 0);
+          if (p.rank() == 1) mine.put(c, word(0, 0), round);
         }
       };
       // Rank 1 is told how long each of rank 0's samples is; 0: no more.

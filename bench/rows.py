@@ -14,6 +14,7 @@ RIVALS = ("mpich", "openmpi")
 # cores takes for 1,000 instructions.
 Pace = collections.namedtuple("Pace", "row ratio")  # The row of `limits` that measures it.
 PACES = {"bounce": Pace("bounce/two_lines", 2.5), "instructions": Pace("instructions", 1.25)}
+NEAR_NS_MAX = 125  # Of the two-line bounce, between cores that share a cache; beyond, they are far from each other.
 REPETITIONS_ENOUGH = 5  # For their least to tell what a program takes undisturbed.
 WORKERS = 2  # Of all benchmarks unless run.py is told otherwise: limits are set for two cores.
 
@@ -43,6 +44,24 @@ def at_one_pace(rows):
     rows_from = lambda fastest: sum(n for measured, n in count.items() if is_within(measured, fastest))
     most = max(itertools.product(*(sorted(set(values)) for values in zip(*count))), key=rows_from)
     return [r for r in rows if is_within(pace(r), most)]
+
+
+def by_group(rows):
+    """The rows of each group by its name."""
+    groups = {}
+    for row in rows:
+        groups.setdefault(row["group"], []).append(row)
+    return groups
+
+
+def not_compared(rows):
+    """How many rows are of another pace than most of their group: they are compared with nothing."""
+    return sum(len(mine) - len(at_one_pace(mine)) for mine in by_group(rows).values())
+
+
+def is_near(row):
+    """Whether a row was measured on cores near each other."""
+    return pace(row)[0] <= NEAR_NS_MAX
 
 
 def undisturbed(rows):
@@ -99,13 +118,13 @@ class Group:
 
 
 class Run(dict):
-    """The groups of a run by name, rows of one pace only; those that were not run have no rows."""
+    """The groups of a run by name, each with its rows of one pace; those that were not run have no rows.
+
+    Two groups may be of different paces: only limits, which name figures of several, ask for one pace of all.
+    """
 
     def __init__(self, rows):
-        by_name = {}
-        for row in at_one_pace(rows) if rows else []:
-            by_name.setdefault(row["group"], []).append(row)
-        super().__init__({name: Group(mine) for name, mine in by_name.items()})
+        super().__init__({name: Group(at_one_pace(mine)) for name, mine in by_group(rows).items()})
 
     def __missing__(self, name):
         return Group([])

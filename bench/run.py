@@ -3,6 +3,7 @@
 
     bench/run.py [--build DIR] [NAME...]       NAME: see --list; none means all
     bench/run.py parcel [--quick]              the study of parcelports, by itself; parcel --help says how
+    bench/run.py octree [--quick]              its figures of an application, likewise
 
 Every benchmark runs weft, MPICH and Open MPI (where installed) one after the other, and that ROUNDS
 times, so that a neighbour or a slow minute meets all of them. Rows of several rounds are merged: least
@@ -24,8 +25,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent / "parcel"))
+sys.path.insert(0, str(Path(__file__).resolve().parent / "octree"))
 import comm_table
 import metg_table
+import octree_study
 import plot
 import rows as of_run
 import study
@@ -223,13 +226,14 @@ class MdJob:
 
 class CommJob(Job):
     """The communication core between two processes, over one transport. Those that an MPI's messages join are started
-    by its launcher."""
+    by its launcher. `secure` is the setting; without it messages are protected as they are by default."""
 
-    def __init__(self, transport, only=""):
+    def __init__(self, transport, only="", secure=""):
         kind, _, which = transport.partition(":")
         self.mpi = which if kind == "mpi" else None
         variant = "" if transport in ("shm", "ofi:tcp") else "-" + which  # Plain "ofi" is tcp.
-        super().__init__("comm", variant=variant, only=only, WEFT_TRANSPORT=transport)
+        super().__init__("comm", variant=variant + (secure and "-" + secure), only=only, WEFT_TRANSPORT=transport,
+                         WEFT_SECURE=secure)
 
     def missing(self, build):
         if self.mpi and not (build / "lib" / "weft" / f"weft-transport-mpi-{self.mpi}.so").exists():
@@ -423,6 +427,8 @@ def jobs():
         RivalJob("ucx", "comm/rate", 8, tls) for tls in node] + [LciJob("shm"), LciJob("shm", ranks=1)] + mpis
     comm_tcp = [CommJob("ofi:tcp", only="comm/" + what)
                 for what in ("am", "rate", "put", "get", "send_recv", "completion", "between")] + [
+        CommJob("ofi:tcp", only="comm/" + what, secure=secure)
+                for what in ("am", "rate", "put", "get", "send_recv") for secure in ("off", "encrypt")] + [
         LciJob(provider) for provider in tcp] + [
         RivalJob("libfabric", "comm/am", size, provider) for size in (8, 16384, 65536) for provider in tcp] + mpis_tcp
     comm_ofi_shm = [CommJob("ofi:shm")] + [RivalJob("libfabric", "comm/am", size, "shm") for size in sizes]
@@ -452,7 +458,7 @@ def jobs():
         metg_am += [ShmemJob("metg", peer, ranks, **table) for peer in ("weft", "openmpi")]
     images = [ImageJob(kind, ranks) for ranks in (2, 16, 64, 256) for kind in ImageJob.PROGRAMS] * 5
     transport = [Job("limits", "hardware", only="vm_readv"), Job("limits", "hardware", only="copy/8KiB/one"),
-                 Job("transport", "weft-shm")] + rivals("transport/one_way") + [
+                 Job("sealed", "weft-shm", 1), Job("transport", "weft-shm")] + rivals("transport/one_way") + [
         RivalJob("ucx", "transport/stream", 8, tls) for tls in node]
     return {
         "comm": comm,
@@ -605,10 +611,12 @@ def write(path, rows):
 
 def main():
     global wanted_workers
-    if "parcel" in sys.argv[1:]:  # It has options, rows and figures of its own.
-        words = list(sys.argv[1:])
-        words.remove("parcel")
-        return study.main(words)
+    # They have options, rows and figures of their own.
+    for name, of_its_own in (("parcel", study), ("octree", octree_study)):
+        if name in sys.argv[1:]:
+            words = list(sys.argv[1:])
+            words.remove(name)
+            return of_its_own.main(words)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="benchmarks to run (default all): see --list")
     parser.add_argument("--build", type=Path, default=ROOT / "build/dev", help="build directory (default build/dev)")

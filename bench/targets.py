@@ -284,7 +284,7 @@ def mpi(here, run):
                      times(factor, here.best(name, ranks)), "ns")
     for size in ("8KiB", "64KiB"):
         for peer, how, least in (("weft-mpi", "unmodified: share of perfect", 93),
-                                 ("weft-mpi-tasks", "with three lines of weft/task.h", 97)):
+                                 ("weft-mpi-tasks", "with three lines of weft/loop.h", 97)):
             yield Target(f"MPI, 16 ranks: stencil {size}, {how} >= {least} %", here.get(f"stencil/share/{size}", peer, 16), least,
                          "%", True)
 
@@ -351,7 +351,7 @@ TARGETS = {"shmem": shmem, "comm": comm, "comm-tcp": comm_tcp, "processes": proc
 
 def judged(rows):
     """The targets of the groups that were run, met or not, measured or not."""
-    run = of_run.Run(rows)
+    run = of_run.Run(of_run.at_one_pace(rows) if rows else [])
     return [target for name, of in TARGETS.items() if name in run for target in of(run[name], run)]
 
 
@@ -367,11 +367,11 @@ def circumstances(rows):
     loads = [float(r["load"]) for r in rows]
     priorities = ", ".join(sorted({r["priority"] for r in rows}))
     bounces, instructions = zip(*map(of_run.pace, rows))
-    other = len(rows) - len(of_run.at_one_pace(rows))
+    other = of_run.not_compared(rows)
     return (f"load {min(loads):.2f} to {max(loads):.2f}; priority {priorities}; "
             f"two-line bounce {min(bounces):.0f} to {max(bounces):.0f} ns; "
             f"1,000 instructions {min(instructions):.0f} to {max(instructions):.0f} ns"
-            + (f"; {other} of {len(rows)} rows are of another pace and not compared" if other else ""))
+            + (f"; {other} of {len(rows)} rows are of another pace than their group and not compared" if other else ""))
 
 
 def table(rows):

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "report.hpp"
@@ -262,9 +263,14 @@ int main() {
   // The engines of tcp that libfabric has, over the loopback interface.
   for (const weft::ofi_provider& each : weft::ofi_providers()) {
     if (each.domain != "lo" || !each.chosen_unless_forced) continue;
-    const maker make = [options = weft::ofi_options{each.name, each.domain}] {
-      return weft::make_ofi_transport(options);
-    };
-    two_processes(make, "weft-ofi-" + each.name);
+    // As without a setting, which is authenticated; and the two others.
+    for (const auto& [protects, suffix] :
+         {std::pair{weft::protection::authenticate, ""}, std::pair{weft::protection::none, "-off"},
+          std::pair{weft::protection::encrypt, "-encrypt"}}) {
+      weft::ofi_options options{.provider = each.name, .domain = each.domain};
+      options.protects = protects;
+      two_processes([options] { return weft::make_ofi_transport(options); },
+                    "weft-ofi-" + each.name + suffix);
+    }
   }
 }

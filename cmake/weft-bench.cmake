@@ -2,6 +2,8 @@
 # the same measurements over MPI, one program per file and MPI found, bench-mpi-<file>-<mpi>; weft's own
 # MPI is one of them. bench/lci/comm.cpp: those of the communication core over LCI 2, where it is found.
 
+# The programs of bench/ that are not built with everything else.
+add_custom_target(benchmarks)
 find_package(benchmark)
 # Rivals of tasks. Taskflow from 4 on, and libfork, are headers, which no package may say where to find: give
 # -DWEFT_TASKFLOW_INCLUDE=DIR and -DWEFT_LIBFORK_INCLUDE=DIR where they are in no place that CMake knows.
@@ -72,7 +74,13 @@ foreach(mpi IN ITEMS mpich openmpi weft)
       COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/bin
       COMMAND ${compile} -I${PROJECT_SOURCE_DIR}/bench -MD -MF ${program}.d -MT ${program}
         -o ${program} ${source})
-    add_custom_target(bench-mpi-${name}-${mpi} ALL DEPENDS ${program})
+    # Those of others are the same files again: only what tests run is built with everything else.
+    set(with_all)
+    if(mpi STREQUAL weft OR name STREQUAL metg)
+      set(with_all ALL)
+    endif()
+    add_custom_target(bench-mpi-${name}-${mpi} ${with_all} DEPENDS ${program})
+    add_dependencies(benchmarks bench-mpi-${name}-${mpi})
   endforeach()
 endforeach()
 
@@ -118,11 +126,13 @@ if(TARGET LCI::LCI AND LCI_VERSION VERSION_GREATER_EQUAL 2)
   target_link_options(bench-lci-comm PRIVATE -Wl,--no-as-needed)
 endif()
 
-# bench/parcel/study.py: what it concludes, and a short run of it.
+# bench/parcel/study.py and bench/octree/octree_study.py: what they conclude, and a short run of each.
 if(WEFT_BUILD_TESTS AND TARGET weftrun AND Python3_FOUND)
-  add_test(NAME study.parcel COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/study/parcel_study.py
-    --source ${PROJECT_SOURCE_DIR} --build ${PROJECT_BINARY_DIR})
-  set_tests_properties(study.parcel PROPERTIES LABELS bench TIMEOUT 300 PROCESSORS 2)
+  foreach(study IN ITEMS parcel octree)
+    add_test(NAME study.${study} COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/study/${study}_study.py
+      --source ${PROJECT_SOURCE_DIR} --build ${PROJECT_BINARY_DIR})
+    set_tests_properties(study.${study} PROPERTIES LABELS bench TIMEOUT 300 PROCESSORS 2)
+  endforeach()
 endif()
 
 # bench-metg, a few steps of every pattern, kernel and back end: with outputs as they should be all tasks

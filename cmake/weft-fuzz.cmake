@@ -19,7 +19,7 @@ enable_testing()
 add_custom_target(fuzz-tests)
 
 get_target_property(sources weft SOURCES)
-list(FILTER sources EXCLUDE REGEX "/src/(mpi|image)/")
+list(FILTER sources EXCLUDE REGEX "${PROJECT_SOURCE_DIR}/src/(mpi|process/loader)/")
 add_library(fuzz-parts STATIC ${sources})
 weft_compile_options(fuzz-parts)
 target_include_directories(fuzz-parts PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)

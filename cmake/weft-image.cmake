@@ -6,13 +6,7 @@ set(weft_soversion ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 
 # All copies of a program share one libweft. Beside the static library, not in its place: it lies
 # where only programs of the wrappers look.
-add_library(weft-shared SHARED ${PROJECT_SOURCE_DIR}/src/program/thread_start.cpp
-  ${PROJECT_SOURCE_DIR}/src/program/blocking_calls.cpp ${PROJECT_SOURCE_DIR}/src/program/affinity.cpp
-  ${PROJECT_SOURCE_DIR}/src/program/executing.cpp ${PROJECT_SOURCE_DIR}/src/program/moved_calls.cpp
-  ${PROJECT_SOURCE_DIR}/src/program/rank_signals.cpp ${PROJECT_SOURCE_DIR}/src/program/signal_table.cpp
-  ${PROJECT_SOURCE_DIR}/src/program/signal_delivery.cpp ${PROJECT_SOURCE_DIR}/src/program/signal_timers.cpp
-  ${PROJECT_SOURCE_DIR}/src/program/signal_waits.cpp
-  ${PROJECT_SOURCE_DIR}/src/program/fault_handlers.cpp)
+add_library(weft-shared SHARED ${weft_shared_only})
 target_include_directories(weft-shared PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 target_compile_options(weft-shared PRIVATE -ftls-model=initial-exec)
 target_link_libraries(weft-shared PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,weft>)
@@ -22,9 +16,13 @@ weft_compile_options(weft-shared)
 # A program that has opened it with a library may close that.
 target_link_options(weft-shared PRIVATE -Wl,-z,nodelete)
 
+# A file's prefix in src/process says where it is linked: program_ to each program, host_ to weft-host,
+# both_ to both; a file without one is part of the library.
+
 # Linked to each program, those members of it that the program calls. Fortran's MPI among them: its
 # common blocks must be the program's own.
-file(GLOB program_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/image/program/*.c)
+file(GLOB program_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/process/*/program_*.c
+  ${PROJECT_SOURCE_DIR}/src/process/*/both_*.c)
 find_package(Python3 COMPONENTS Interpreter OPTIONAL_COMPONENTS Development.Module Development.Embed)
 find_program(WEFT_GFORTRAN gfortran)
 set(fortran_source ${PROJECT_SOURCE_DIR}/src/mpi/fortran)
@@ -48,16 +46,10 @@ target_include_directories(weft-program PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_compile_options(weft-program PRIVATE -Wall -Wextra -Wshadow $<$<BOOL:${WEFT_WERROR}>:-Werror>)
 
 # The process of a program that has several ranks in it.
-add_executable(weft-host ${PROJECT_SOURCE_DIR}/tools/weftcc/host.cpp
-  ${PROJECT_SOURCE_DIR}/src/image/host/environment.c ${PROJECT_SOURCE_DIR}/src/image/host/process.c
-  ${PROJECT_SOURCE_DIR}/src/image/host/libraries.c ${PROJECT_SOURCE_DIR}/src/image/host/program_path.c
-  ${PROJECT_SOURCE_DIR}/src/image/host/children.c ${PROJECT_SOURCE_DIR}/src/image/host/output.c
-  ${PROJECT_SOURCE_DIR}/src/image/host/blocking.c ${PROJECT_SOURCE_DIR}/src/image/host/locks.c
-  ${PROJECT_SOURCE_DIR}/src/image/host/signals.c ${PROJECT_SOURCE_DIR}/src/image/host/scratch.c
-  ${PROJECT_SOURCE_DIR}/src/image/host/streams.c
-  ${PROJECT_SOURCE_DIR}/src/image/program/exit.c ${PROJECT_SOURCE_DIR}/src/image/program/signals.c
-  ${PROJECT_SOURCE_DIR}/src/image/program/sleep.c ${PROJECT_SOURCE_DIR}/src/image/program/write.c)
-set_source_files_properties(${PROJECT_SOURCE_DIR}/src/image/host/libraries.c PROPERTIES COMPILE_OPTIONS -O2)
+file(GLOB host_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/process/*/host_*.c
+  ${PROJECT_SOURCE_DIR}/src/process/*/both_*.c)
+add_executable(weft-host ${PROJECT_SOURCE_DIR}/tools/weftcc/host.cpp ${host_sources})
+set_source_files_properties(${PROJECT_SOURCE_DIR}/src/process/loader/host_libraries.c PROPERTIES COMPILE_OPTIONS -O2)
 weft_compile_options(weft-host)
 target_include_directories(weft-host PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(weft-host PRIVATE weft-shared fmt::fmt)
@@ -124,10 +116,26 @@ if(Python3_Development.Embed_FOUND)
       ${PROJECT_BINARY_DIR}/bin/weftcc
     COMMAND ${PROJECT_BINARY_DIR}/bin/weftcc -O2 ${python_includes} ${PROJECT_SOURCE_DIR}/tools/weft_python/main.c
       ${Python3_LIBRARIES} ${python_places} -o ${weft_python})
-  add_custom_target(weft-python ALL DEPENDS ${weft_python})
+  # Linked a second time for its installed place: a path within a program cannot become longer.
+  set(weft_installed_python ${PROJECT_BINARY_DIR}/installed/weft-python)
+  add_custom_command(OUTPUT ${weft_installed_python} DEPENDS ${weft_python}
+    COMMAND ${CMAKE_COMMAND} -E env "WEFT_RUNPATH=$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/weft" ${PROJECT_BINARY_DIR}/bin/weftcc -O2
+      ${python_includes} ${PROJECT_SOURCE_DIR}/tools/weft_python/main.c ${Python3_LIBRARIES} ${python_places}
+      -o ${weft_installed_python} VERBATIM)
+  add_custom_target(weft-python ALL DEPENDS ${weft_python} ${weft_installed_python})
 else()
   message(STATUS "Python's headers and library (python3-dev) were not found: there will be no weft-python")
 endif()
+
+# A program of OpenSHMEM that is installed. It finds the library from where it lies, here and there.
+set(weft_triangles ${PROJECT_BINARY_DIR}/bin/weft-triangles)
+set(triangles_source ${PROJECT_SOURCE_DIR}/apps/triangles/triangles.c)
+add_custom_command(OUTPUT ${weft_triangles} DEPENDS ${triangles_source} weft-wrappers weft-program
+  COMMAND ${CMAKE_C_COMPILER} -O2 -fPIC -pthread -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/include/shmem
+    ${triangles_source} -Wl,--export-dynamic -Wl,--dynamic-list=${weft_home}/shared_symbols.list -L${weft_home} -lweft-program
+    -l:libweft.so.${weft_soversion} "-Wl,-rpath,\$ORIGIN/../lib/weft:\$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/weft" -lm
+    -o ${weft_triangles} VERBATIM)
+add_custom_target(weft-triangles ALL DEPENDS ${weft_triangles})
 
 if(PROJECT_IS_TOP_LEVEL)
   set(weft_installed_home ${CMAKE_INSTALL_LIBDIR}/weft)
@@ -136,21 +144,33 @@ if(PROJECT_IS_TOP_LEVEL)
   install(TARGETS weft-program ARCHIVE DESTINATION ${weft_installed_home})
   install(TARGETS weft-host RUNTIME DESTINATION ${weft_installed_home} COMPONENT runtime)
   if(TARGET weft-python)
-    install(PROGRAMS ${weft_python} DESTINATION ${CMAKE_INSTALL_BINDIR})
-    install(CODE "file(RPATH_CHANGE FILE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/weft-python\"
-      OLD_RPATH \"${weft_home}\" NEW_RPATH \"\\\$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/weft\")")
+    install(PROGRAMS ${weft_installed_python} DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()
+  install(PROGRAMS ${weft_triangles} DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
   install(FILES ${PROJECT_SOURCE_DIR}/tools/weftcc/shared_symbols.list DESTINATION ${weft_installed_home})
   install(PROGRAMS ${PROJECT_BINARY_DIR}/installed/weftcc DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(FILES ${PROJECT_BINARY_DIR}/bin/weftcxx ${PROJECT_BINARY_DIR}/bin/weftfc
     DESTINATION ${CMAKE_INSTALL_BINDIR})
-  foreach(name IN LISTS shmem_names)
-    install(FILES ${PROJECT_BINARY_DIR}/bin/${name} DESTINATION ${CMAKE_INSTALL_BINDIR})
-  endforeach()
+  # Names that other packages have, too.
+  set(weft_suffix)
+  set(weft_names_in_bin ${shmem_names})
+  set(weft_launchers_in_bin oshrun)
+  if(WEFT_BESIDE_OTHERS)
+    set(weft_suffix .weft)
+    list(APPEND weft_names_in_bin ${usual_names})
+    list(APPEND weft_launchers_in_bin mpirun mpiexec)
+  endif()
   file(RELATIVE_PATH weft_names_from_bin /${CMAKE_INSTALL_BINDIR} /${weft_installed_home}/bin)
-  file(CREATE_LINK ${weft_names_from_bin}/mpirun ${PROJECT_BINARY_DIR}/installed/bin/oshrun SYMBOLIC)
-  install(FILES ${PROJECT_BINARY_DIR}/installed/bin/oshrun DESTINATION ${CMAKE_INSTALL_BINDIR}
-    COMPONENT tools)
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/installed/names)
+  foreach(name IN LISTS weft_names_in_bin)
+    file(CREATE_LINK weftcc ${PROJECT_BINARY_DIR}/installed/names/${name}${weft_suffix} SYMBOLIC)
+    install(FILES ${PROJECT_BINARY_DIR}/installed/names/${name}${weft_suffix} DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endforeach()
+  foreach(name IN LISTS weft_launchers_in_bin)
+    file(CREATE_LINK ${weft_names_from_bin}/mpirun ${PROJECT_BINARY_DIR}/installed/names/${name}${weft_suffix} SYMBOLIC)
+    install(FILES ${PROJECT_BINARY_DIR}/installed/names/${name}${weft_suffix} DESTINATION ${CMAKE_INSTALL_BINDIR}
+      COMPONENT tools)
+  endforeach()
   install(FILES ${fortran_files} DESTINATION ${weft_installed_home}/fortran)
   install(PROGRAMS ${weft_home}/bin/mpirun DESTINATION ${weft_installed_home}/bin COMPONENT tools)
   file(RELATIVE_PATH weft_bin_from_names /${weft_installed_home}/bin /${CMAKE_INSTALL_BINDIR})
@@ -176,6 +196,20 @@ if(PROJECT_IS_TOP_LEVEL)
   weft_add_pc(mpi-c C ${weft_installed_home}/pkgconfig)
   weft_add_pc(mpi-cxx C++ ${weft_installed_home}/pkgconfig)
   weft_add_pc(mpi-fort Fortran ${weft_installed_home}/pkgconfig)
+
+  # OpenSHMEM, for pkg-config and for find_package(OpenSHMEM).
+  file(RELATIVE_PATH weft_pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/weft-shmem.pc.in ${PROJECT_BINARY_DIR}/installed/weft-shmem.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/installed/weft-shmem.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  include(CMakePackageConfigHelpers)
+  set(shmem_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/OpenSHMEM)
+  configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/OpenSHMEMConfig.cmake.in
+    ${PROJECT_BINARY_DIR}/installed/OpenSHMEMConfig.cmake INSTALL_DESTINATION ${shmem_package_dir}
+    PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_BINDIR CMAKE_INSTALL_INCLUDEDIR NO_CHECK_REQUIRED_COMPONENTS_MACRO)
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/installed/OpenSHMEMConfigVersion.cmake
+    VERSION 1.5 COMPATIBILITY SameMajorVersion)
+  install(FILES ${PROJECT_BINARY_DIR}/installed/OpenSHMEMConfig.cmake
+    ${PROJECT_BINARY_DIR}/installed/OpenSHMEMConfigVersion.cmake DESTINATION ${shmem_package_dir})
 endif()
 
 # tests/image/: programs that the wrappers build, for image_test.
@@ -207,7 +241,7 @@ if(WEFT_BUILD_TESTS)
   endfunction()
   set(directory ${PROJECT_SOURCE_DIR}/tests/image)
   foreach(name IN ITEMS globals.c environment.c objects.cpp ends.cpp memory.cpp waiting.cpp debugged.cpp attached.cpp
-      own_environment.c directories.c input.c handlers.c footprint.c affinity.c where.c polls.c process.c own_signals.c outside_of_main.cpp streams.cpp own_calls.c costs.c listed.cpp)
+      own_environment.c directories.c input.c handlers.c footprint.c affinity.c where.c polls.c process.c own_signals.c outside_of_main.cpp streams.cpp owes.c own_calls.c costs.c listed.cpp keys.c own_number.c moves.c)
     cmake_path(GET name STEM program)
     weft_add_image(${program} ${directory}/${name})
   endforeach()

@@ -14,9 +14,13 @@ function(weft_add_shmem_program name source)  # FLAGS...
   if(source MATCHES "\\.cpp$")
     set(compile ${PROJECT_BINARY_DIR}/bin/oshc++ -std=gnu++20)
   endif()
+  set(libraries ${ARGN})
+  list(FILTER libraries INCLUDE REGEX "\\.so$")
+  cmake_path(GET source PARENT_PATH directory)
+  file(GLOB headers CONFIGURE_DEPENDS ${directory}/*.h)
   add_custom_command(OUTPUT ${shmem_bin}/${name}
-    DEPENDS ${source} ${shmem_headers} weft-wrappers weft-program ${PROJECT_BINARY_DIR}/bin/weftcc
-    COMMAND ${compile} -Wall -O1 -g ${ARGN} ${source} -lm -o ${shmem_bin}/${name})
+    DEPENDS ${source} ${libraries} ${shmem_headers} ${headers} weft-wrappers weft-program ${PROJECT_BINARY_DIR}/bin/weftcc
+    COMMAND ${compile} -Wall -O1 -g ${source} ${ARGN} -lm -o ${shmem_bin}/${name})
   set(programs ${programs} ${shmem_bin}/${name} PARENT_SCOPE)
 endfunction()
 function(weft_add_shmem_test name)  # COMMAND...
@@ -51,10 +55,35 @@ foreach(processes IN ITEMS 1 2)
   endforeach()
 endforeach()
 
-# While the target computes: over networks by themselves, elsewhere with --progress.
+# Globals, with a library of the program's own.
+set(statics_library ${shmem_bin}/libstatics.so)
+add_custom_command(OUTPUT ${statics_library} DEPENDS ${shmem_directory}/statics_library.c weft-wrappers weft-program
+  COMMAND ${oshcc} -O1 -g -shared ${shmem_directory}/statics_library.c -o ${statics_library})
+weft_add_shmem_program(statics ${shmem_directory}/statics.c ${statics_library} -Wl,-rpath,${shmem_bin})
+weft_add_shmem_test(statics.n4 ${run} -n 4 ${shmem_bin}/statics)
+weft_add_shmem_test(statics.processes ${run} -n 5 --processes 2 ${shmem_bin}/statics)
+weft_add_shmem_test(statics.uneven ${run} -n 3 --processes 2 ${shmem_bin}/statics)
+weft_add_shmem_test(statics.alone ${run} -n 3 --ranks-per-process 1 ${shmem_bin}/statics)
+
+# The symmetric heap. Where the system has little room it is smaller.
+weft_add_shmem_program(memory ${shmem_directory}/memory.c)
+foreach(processes IN ITEMS 1 2)
+  weft_add_shmem_test(memory.resize.${processes} ${CMAKE_COMMAND} -E env SHMEM_SYMMETRIC_SIZE=1M ${run} -n 3
+    --processes ${processes} ${shmem_bin}/memory resize)
+  weft_add_shmem_test(memory.bounded.${processes} sh -c "ulimit -v 3000000; exec \"$0\" \"$@\"" ${run} -n 2
+    --processes ${processes} ${shmem_bin}/memory touch)
+  weft_add_shmem_test(active_messages.full.${processes} ${CMAKE_COMMAND} -E env SHMEMX_AM_QUEUE_SIZE=8M ${run} -n 4
+    --processes ${processes} ${shmem_bin}/active_messages full 8388608)
+endforeach()
+weft_add_shmem_test(memory.touch ${run} -n 40 ${shmem_bin}/memory touch)
+weft_add_shmem_test(memory.no_room sh -c "ulimit -v 3000000; exec \"$0\" \"$@\"" ${CMAKE_COMMAND} -E env
+  SHMEM_SYMMETRIC_SIZE=64G STATUS=1 ${conformance_directory}/run_bad.sh "SHMEM_SYMMETRIC_SIZE says how many bytes" ${weftrun} -n 2
+  ${shmem_bin}/memory touch)
+
+# While the target computes: over networks by themselves, elsewhere by stores.
 weft_add_shmem_program(computing_target ${shmem_directory}/computing_target.c)
-weft_add_shmem_test(computing_target.shm ${conformance_directory}/run.sh ${weftrun} -n 2 --processes 2 --progress
-  ${shmem_bin}/computing_target)
+weft_add_shmem_test(computing_target.shm ${run} -n 2 --processes 2 ${shmem_bin}/computing_target)
+weft_add_shmem_test(computing_target.progress ${run} -n 2 --processes 2 --progress ${shmem_bin}/computing_target)
 if(LIBFABRIC_FOUND)
   weft_add_shmem_test(corners.tcp ${conformance_directory}/run.sh ${weftrun} -n 3 --processes 2 --transport ofi:tcp
     ${shmem_bin}/corners)
@@ -70,9 +99,19 @@ weft_add_shmem_program(bad_input ${shmem_directory}/bad_input.c)
 file(STRINGS ${shmem_directory}/bad_input.c lines REGEX "is\\(name")
 foreach(line IN LISTS lines)
   if(line MATCHES "is\\(name, \"([a-z_]+)\"\\).*/\\* case: (.*) \\*/")
-    weft_add_shmem_test(bad.${CMAKE_MATCH_1} ${conformance_directory}/run_bad.sh "${CMAKE_MATCH_2}"
-      ${weftrun} -n 2 ${shmem_bin}/bad_input ${CMAKE_MATCH_1})
+    set(word ${CMAKE_MATCH_1})
+    set(check ${conformance_directory}/run_bad.sh "${CMAKE_MATCH_2}")
+    weft_add_shmem_test(bad.${word} ${check} ${weftrun} -n 2 ${shmem_bin}/bad_input ${word})
+    if(word MATCHES "^(meeting|unknown|held|flood|hang|null_source)$")
+      weft_add_shmem_test(bad.${word}.processes ${check} ${weftrun} -n 2 --processes 2 ${shmem_bin}/bad_input ${word})
+    endif()
   endif()
+endforeach()
+
+foreach(processes IN ITEMS 1 2)
+  weft_add_shmem_test(bad.written.${processes} ${conformance_directory}/run_bad.sh
+    "rank 0: in shmem_long_wait_until, until word is == 3. it is 2, as PE 1 has written" ${weftrun} -n 2 --check
+    --processes ${processes} ${shmem_bin}/bad_input written)
 endforeach()
 
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/shmem/*.c)
@@ -83,8 +122,9 @@ foreach(source IN LISTS sources)
   set_tests_properties(shmem.example.${name} PROPERTIES FAIL_REGULAR_EXPRESSION "WRONG|NOT|wrong")
 endforeach()
 
-# For tests/breakdown/live.py.
+# For tests/breakdown/live.py and waits.py.
 weft_add_shmem_program(breakdown_faults ${PROJECT_SOURCE_DIR}/tests/breakdown/shmem_faults.c)
+weft_add_shmem_program(breakdown_waits ${PROJECT_SOURCE_DIR}/tests/breakdown/shmem_waits.c)
 
 weft_add_shmem_program(triangles ${PROJECT_SOURCE_DIR}/apps/triangles/triangles.c)
 weft_add_shmem_test(triangles ${weftrun} -n 4 ${shmem_bin}/triangles --vertices 300 --edges 4000 --check)

@@ -107,9 +107,10 @@ void print_transports() {
   for (const weft::ofi_provider& each : providers)
     print("  {:<26} {}{}{}", weft::formatted("ofi:{}@{}", each.name, each.domain),
           each.reaches_other_hosts ? "between hosts" : "on this host only",
-          each.has_hmem  ? ", puts and gets, of accelerators too"
-          : each.has_rma ? ", puts and gets"
-                         : "",
+          !each.isolates_users ? ", messages sealed"
+          : each.has_hmem      ? ", puts and gets, of accelerators too"
+          : each.has_rma       ? ", puts and gets"
+                               : "",
           each.chosen_unless_forced ? "" : "; only when named");
   for (const std::string& each : weft::mpi_plugins())
     print("  {:<26} under the launcher of this MPI", weft::formatted("mpi:{}", each));

@@ -27,6 +27,7 @@
 #include "base/settings.hpp"
 #include "base/standard_descriptors.hpp"
 #include "base/topology.hpp"
+#include "process/environment/own_environment.hpp"
 #include "transport/mpi/mpi.hpp"
 #include "weft/error.hpp"
 #include "weftrun/breakdown.hpp"
@@ -75,7 +76,7 @@ void add_setting_options(CLI::App& app, parsed_program& request) {
     };
     CLI::Option* const added = app.add_option_function<std::string>(names, take, help);
     added->type_name(std::string(row.value_name));
-    if (row.is_switch()) added->expected(0);
+    if (row.may_stand_alone()) added->expected(0);
     added->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   }
 }
@@ -197,8 +198,8 @@ int ranks_by_default(const weft::options& how) {
   return how.workers != 0 ? how.workers : static_cast<int>(weft::machine_topology().threads.size());
 }
 
-// "--pin off" as "--pin=off", which is how CLI11 takes the value of a switch; only before PROGRAM,
-// whose words are its own. Other words than on and off may be names of programs (true).
+// "--pin off" as "--pin=off" and "--pin" as "--pin=on", which is how CLI11 takes the value of what may stand alone; only
+// before PROGRAM, whose words are its own. Other words than on and off may be names of programs (true).
 std::vector<std::string> joined_switches(std::vector<std::string> words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
@@ -206,12 +207,15 @@ std::vector<std::string> joined_switches(std::vector<std::string> words) {
     const weft::setting* const row = word.starts_with("--") ? weft::find_setting(word.substr(2))
                                      : word == "-n"         ? weft::find_setting("ranks")
                                                             : nullptr;
-    if (row == nullptr || i + 1 == words.size()) continue;
-    if (!row->is_switch()) {
-      ++i;
-    } else if (words[i + 1] == "on" || words[i + 1] == "off") {
+    if (row == nullptr) continue;
+    const bool has_next = i + 1 != words.size();
+    if (!row->may_stand_alone()) {
+      i += has_next ? 1 : 0;
+    } else if (has_next && row->takes_from_next(words[i + 1])) {
       words[i] += "=" + words[i + 1];
       words.erase(words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    } else {
+      words[i].append("=").append(row->words.front());
     }
   }
   return words;
@@ -331,6 +335,17 @@ std::string content_of(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+// PATH says where programs are.
+void drop_variables() {
+  std::vector<std::string> names;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text(*variable);
+    const std::string_view name = text.substr(0, text.find('='));
+    if (name != "PATH" && !name.starts_with("WEFT_")) names.emplace_back(name);
+  }
+  for (const std::string& name : names) ::unsetenv(name.c_str());
+}
+
 void use_cpus(const std::vector<int>& cpus) {
   if (cpus.empty()) return;
   const auto count = static_cast<std::size_t>(*std::ranges::max_element(cpus)) + 1;
@@ -363,6 +378,7 @@ weft::job_request request_of_mpirun(const std::string& name,
     if (std::filesystem::exists(info)) execute({info.string()});
   }
   if (asked.asks != question::none) std::exit(0);
+  if (asked.is_bare) drop_variables();
   for (const auto& [variable, value] : asked.environment)
     ::setenv(variable.c_str(), value.c_str(), 1);
   // Before anybody looks at what this machine has.
@@ -391,6 +407,8 @@ void give_processes_to_ranks(weft::job_request& request) {
       one.opens_modules = one.how.ranks_per_process == 1;
       continue;
     }
+    one.starts_program = !weft::knows_ranks(in_its_directory(one));
+    if (is_free(one) && weft::is_of_shell(in_its_directory(one))) one.how.ranks_per_process = 1;
     if (!is_free(one) || one.how.ranks == 1) continue;
     const std::string why = weft::why_one_rank(in_its_directory(one));
     if (why.empty()) continue;
@@ -427,6 +445,9 @@ int start(const weft::job_request& request, bool is_mpirun) {
   if (!needs_supervisor(request)) {
     // A program with a main() of ranks is one rank when nobody says how many.
     if (how.ranks == 0) ::setenv("WEFT_RANKS", std::to_string(ranks_by_default(how)).c_str(), 1);
+    if (first.starts_program && how.ranks == 1 && !how.transport.starts_with("mpi"))
+      for (const std::string& one : weft::process::variables_of_rank({0, 1, 0, 1}))
+        ::setenv(one.substr(0, one.find('=')).c_str(), one.substr(one.find('=') + 1).c_str(), 1);
     if (!request.reads_input) read_nothing();
     execute(first.command);
   }

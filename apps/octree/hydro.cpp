@@ -287,6 +287,14 @@ void find_fluxes(leaf_state& leaf, const std::array<std::span<const double>, fac
             leaf.rate[f * cells + cell_in_layer(axis, layer, b, c)] -=
                 (flux[face_cells + b * side + c] - flux[b * side + c]) * inverse;
       }
+    for (std::size_t layer = 0; layer < side; ++layer) {
+      const double* const flux = &s.fluxes[density * m + layer * face_cells];
+      for (std::size_t b = 0; b < side; ++b)
+        for (std::size_t c = 0; c < side; ++c)
+          leaf.mass_flux[static_cast<std::size_t>(axis) * cells +
+                         cell_in_layer(axis, layer, b, c)] =
+              0.5 * (flux[face_cells + b * side + c] + flux[b * side + c]);
+    }
     for (const bool upper : {false, true}) {
       const auto face = static_cast<std::size_t>(2 * axis + upper);
       for (std::size_t f = 0; f < fields; ++f)
@@ -313,8 +321,11 @@ void correct_fluxes(leaf_state& leaf, int face, int quarter, std::span<const dou
       for (std::size_t c = begin_c; c < begin_c + side / 2; ++c) {
         const double own =
             leaf.border[(static_cast<std::size_t>(face) * fields + f) * face_cells + b * side + c];
-        leaf.rate[f * cells + cell_in_layer(axis_of(face), layer, b, c)] +=
-            scale * (finer[from++] - own);
+        const double more = finer[from++] - own;
+        const std::size_t at = cell_in_layer(axis_of(face), layer, b, c);
+        leaf.rate[f * cells + at] += scale * more;
+        if (f == density)
+          leaf.mass_flux[static_cast<std::size_t>(axis_of(face)) * cells + at] += 0.5 * more;
       }
 }
 
@@ -331,7 +342,7 @@ bool update(leaf_state& leaf, int stage, double dt, double cell) {
     double* const of_energy = &leaf.rate[energy * cells];
     for (std::size_t i = 0; i < cells; ++i) {
       of_momentum[i] += leaf.u[density * cells + i] * g[i];
-      of_energy[i] += leaf.u[(momentum_x + axis) * cells + i] * g[i];
+      of_energy[i] += leaf.mass_flux[axis * cells + i] * g[i];
     }
   }
   for (std::size_t i = 0; i < fields * cells; ++i)

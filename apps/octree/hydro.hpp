@@ -1,6 +1,9 @@
 // Hydrodynamics of one leaf: Euler's equations with gravity as a source, finite volumes, piecewise linear primitive
 // variables with the limiter of monotonised central differences, HLL fluxes, three Runge-Kutta stages (SSP).
 //
+// Gravity does its work on the mass that the fluxes move, not on the momentum of the cells: what a flux carries uphill by its
+// own diffusion is paid for, and the sum of all energies stays but for what the field's differences are off.
+//
 // Everything is a function of its arguments alone and adds in a fixed order.
 #pragma once
 #include <cstddef>
@@ -19,6 +22,8 @@ struct leaf_state {
   hydro_block base{};                                        // At the beginning of the step.
   hydro_block rate{};                                        // du/dt of the present stage.
   std::array<double, faces * fields * face_cells> border{};  // Fluxes through the leaf's faces.
+  std::array<double, 3 * cells>
+      mass_flux{};  // Through a cell along each axis: the mean of its two faces.
   std::array<double, cells> potential{};
   std::array<double, 3 * cells> acceleration{};
   double lost = 0, lost_base = 0, lost_rate = 0;  // Mass that has left the domain.
@@ -40,7 +45,8 @@ void place_quarter(std::span<const double> part, int quarter, std::size_t layers
                    std::span<double> out);
 
 // --- A stage ---------------------------------------------------------------------------------------
-// Two layers beyond each face; an empty one: the domain ends there, matter may leave. Sets rate, border, lost_rate.
+// Two layers beyond each face; an empty one: the domain ends there, matter may leave. Sets rate, border, mass_flux,
+// lost_rate.
 void find_fluxes(leaf_state& leaf, const std::array<std::span<const double>, faces>& beyond,
                  double cell);
 // Fluxes of finer neighbours, [field][4 x 4], take the place of the own ones.

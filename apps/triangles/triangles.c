@@ -26,7 +26,7 @@ static double seconds(void) {
 }
 
 static _Noreturn void refuse(const char* text, const char* value) {
-  if (me == 0) fprintf(stderr, "triangles: %s%s\n", text, value);
+  if (me == 0) fprintf(stderr, "weft-triangles: %s%s\n", text, value);
   shmem_global_exit(2);
   exit(2);
 }
@@ -216,9 +216,20 @@ static long count_by_force(void) {
 }
 
 static const char usage[] =
-    "usage: triangles [--vertices N] [--edges N] [--seed S] [--check] [FILE]\n"
-    "  FILE        an edge list of SNAP; without one a graph is generated\n"
-    "  --check     count by brute force, too (up to 5,000 vertices)\n";
+    "Usage: weft-triangles [OPTIONS] [FILE]\n"
+    "\n"
+    "Counts the triangles of an undirected graph on all PEs: by active messages, by active\n"
+    "messages in a session that gathers them, and by puts with atomic operations. FILE has an\n"
+    "edge in each line, as the files of SNAP; without one a graph is generated. Several PEs:\n"
+    "weftrun -n N weft-triangles.\n"
+    "\n"
+    "Options:\n"
+    "  --vertices N  vertices of the graph that is generated (2000)\n"
+    "  --edges N     its edges, before those that come twice are left out (40000)\n"
+    "  --seed S      another graph for each S (1)\n"
+    "  --check       count by brute force, too (up to 5,000 vertices)\n"
+    "  --help        print this text\n"
+    "  --version     print the version of OpenSHMEM and of weft\n";
 
 int main(int argc, char** argv) {
   shmem_init();
@@ -226,17 +237,21 @@ int main(int argc, char** argv) {
   long vertices = 2000, generated = 40000, seed = 1;
   int check = 0;
   const struct option options[] = {{"vertices", 1, NULL, 'v'}, {"edges", 1, NULL, 'e'}, {"seed", 1, NULL, 's'},
-                                   {"check", 0, NULL, 'c'},    {"help", 0, NULL, 'h'},  {0}};
+                                   {"check", 0, NULL, 'c'},    {"help", 0, NULL, 'h'},  {"version", 0, NULL, 'V'},
+                                   {0}};
   for (int word; (word = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
     if (word == 'v') vertices = atol(optarg);
     else if (word == 'e') generated = atol(optarg);
     else if (word == 's') seed = atol(optarg);
     else if (word == 'c') check = 1;
     else {
-      if (me == 0) fputs(usage, word == 'h' ? stdout : stderr);
+      if (me == 0 && word == 'V')
+        printf("weft-triangles (%s) OpenSHMEM %d.%d\n", SHMEM_VENDOR_STRING, SHMEM_MAJOR_VERSION, SHMEM_MINOR_VERSION);
+      else if (me == 0)
+        fputs(usage, word == 'h' ? stdout : stderr);
       shmem_barrier_all();
       shmem_finalize();
-      return word == 'h' ? 0 : 2;
+      return word == 'h' || word == 'V' ? 0 : 2;
     }
   }
   if (vertices < 3 || generated < 1 || vertices > INT32_MAX) refuse("--vertices is 3 or more, --edges 1 or more", "");

@@ -13,7 +13,8 @@ meets all of them. Writes into --out:
     parcel.csv              a row for each parcelport, point and repetition
     parcel-mean.csv         mean, standard deviation and median of the repetitions
     parcel-fig1.png to -fig9.png    the figures of the paper
-    parcel-findings.txt     its findings, one by one, beside what came out by the medians
+    parcel-findings.txt     its findings, one by one, beside what came out by the medians; whether that agrees is said only where
+                            the machine was quiet at the start
 
 Exit status 1 when a message was lost or changed, when it was stopped, or when nothing could be measured.
 """
@@ -32,6 +33,9 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+import quiet
+
 CORES = len(os.sched_getaffinity(0))
 UNLIMITED = 0
 
@@ -222,6 +226,8 @@ def read(path):
 class Results:
     def __init__(self, rows):
         self.mean = means(rows)
+        # Whether it was quiet (quiet.py); rows of long ago do not say it.
+        self.load = max((float(row["load"]) for row in rows if row.get("load")), default=None)
         self.ports = list(dict.fromkeys(row["parcelport"] for row in rows))
 
     def curve(self, port, kind):
@@ -348,16 +354,16 @@ def draw(results, out):
     return drawn
 
 
-def drawn_by_any(results, out):
-    """draw(), by the system's python where this one has no matplotlib."""
+def drawn_by_any(draw, results, script, rows, out):
+    """draw(results, out), by the system's python where this one has no matplotlib: then `script` draws what is in `rows`."""
     if importlib.util.find_spec("matplotlib"):
         return draw(results, out)
     python = "/usr/bin/python3"
     if sys.executable != python and subprocess.run([python, "-c", "import matplotlib"], stderr=subprocess.DEVNULL).returncode == 0:
-        subprocess.run([python, __file__, "--draw", str(out / "parcel.csv"), "--out", str(out)], stdout=subprocess.DEVNULL, check=True)
-        return sorted(out.glob("parcel-fig*.png"))
-    print("study: no figures: no python here has matplotlib; install python3-matplotlib and run "
-          f"{python} bench/parcel/study.py --draw {out / 'parcel.csv'}", file=sys.stderr)
+        subprocess.run([python, script, "--draw", str(rows), "--out", str(out)], stdout=subprocess.DEVNULL, check=True)
+        return sorted(out.glob(f"{rows.stem}-fig*.png"))
+    print("no figures: no python here has matplotlib; install python3-matplotlib and run "
+          f"{python} {script} --draw {rows}", file=sys.stderr)
     return []
 
 
@@ -416,8 +422,8 @@ def findings(of):
 def table(of, machine):
     lines = [machine, "medians of the repetitions", "", f"{'':8} {'finding':72} {'paper':>12} {'here':>8}"]
     for where, text, paper, ours, agrees in findings(of):
-        said = "not measured" if agrees is None else "agrees" if agrees else "does not agree"
-        lines.append(f"{where:8} {text:72} {paper:>12} {'-' if ours is None else format(ours, '.2f'):>8}  {said}")
+        lines.append(f"{where:8} {text:72} {paper:>12} {'-' if ours is None else format(ours, '.2f'):>8}  "
+                     f"{quiet.said(agrees, of.load)}")
     lines += ["", f"{'parcelport':24} {'8 B/s':>10} {'16 KiB/s':>10} {'8 B, us':>9} {'16 KiB, us':>11} {'8 B x 64':>9} {'16 KiB x 64':>12}"]
     text = lambda value, form: "-" if value is None else format(value, form)
     for port in of.ports:
@@ -429,11 +435,14 @@ def table(of, machine):
     return "\n".join(lines)
 
 
-def machine_text(args, before):
+def machine_of(what):
     model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
-    return (f"{CORES} cores of {model[1] if model else os.uname().machine}; two processes, {args.workers} worker(s) each; load "
-            f"{before:.1f} before, {os.getloadavg()[0]:.1f} after; {args.repetitions} repetition(s)"
-            + (", quick" if args.quick else ""))
+    return f"{CORES} cores of {model[1] if model else os.uname().machine}; {what}"
+
+
+def machine_text(args, before):
+    return machine_of(f"two processes, {args.workers} worker(s) each; load {before:.1f} before, {quiet.load_now():.1f} after; "
+                      f"{args.repetitions} repetition(s){', quick' if args.quick else ''}")
 
 
 def parser():
@@ -465,7 +474,7 @@ def main(words=None):
             options.error(f"no measurement '{key}'; there are {', '.join(KINDS)}")
     if args.repetitions < 1:
         options.error(f"--repetitions {args.repetitions}: at least 1")
-    before, wrong = os.getloadavg()[0], False
+    before, wrong = quiet.load_now(), False
     if args.draw:
         rows, machine = read(args.draw), f"from {args.draw.name}"
     else:
@@ -479,6 +488,8 @@ def main(words=None):
         if not ports:
             options.error(f"no parcelport matches '{args.parcelports}'; --list names them")
         rows, _, wrong = measure(ports, args)
+        for row in rows:
+            row["load"] = f"{before:.2f}"
         machine = machine_text(args, before)
     if not rows:
         print("study: nothing was measured", file=sys.stderr)
@@ -491,7 +502,7 @@ def main(words=None):
           [dict(zip(("parcelport", "kind", "size", "attempted_per_s", "window"), at),
                 mean=f"{mean:.6g}", deviation=f"{deviation:.3g}", median=f"{middle:.6g}", repetitions=count)
            for at, (mean, deviation, count, middle) in results.mean.items()])
-    for path in drawn_by_any(results, args.out):
+    for path in drawn_by_any(draw, results, __file__, args.draw or args.out / "parcel.csv", args.out):
         print(f"figure: {path}")
     text = table(results, machine)
     (args.out / "parcel-findings.txt").write_text(text + "\n")

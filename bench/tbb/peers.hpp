@@ -6,6 +6,7 @@
 #include <oneapi/tbb/task_group.h>
 #include <oneapi/tbb/task_scheduler_observer.h>
 
+#include <functional>
 #include <thread>
 #include <vector>
 

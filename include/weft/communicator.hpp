@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <ranges>
 #include <span>
@@ -25,6 +24,7 @@
 #include "weft/layout.hpp"
 #include "weft/reduction.hpp"
 #include "weft/sendable.hpp"
+#include "weft/shared_handle.hpp"
 
 namespace weft {
 
@@ -48,6 +48,8 @@ namespace detail {
 struct operation;
 struct unexpected_message;
 struct communicator_state;
+void add_owner(communicator_state& of) noexcept;
+void remove_owner(communicator_state& of) noexcept;
 enum class send_mode : std::uint8_t { standard, synchronous, buffered };
 // What recv<T>() returns.
 template <class T>
@@ -60,7 +62,7 @@ struct received_type<T> {
 };
 template <class T>
 using received = typename received_type<T>::type;
-// Of a collective without one, and of one whose result all ranks get.
+// It stands for the root of a collective without one, and of one whose result all ranks get.
 inline constexpr int no_root = std::numeric_limits<int>::min();
 }  // namespace detail
 
@@ -86,7 +88,7 @@ class request {
   void cancel();  // Withdraws a receive that no message has matched; else does nothing.
   // Started and not yet waited for.
   [[nodiscard]] bool active() const noexcept;
-  // For faces that wait in their own way.
+  // Faces use it that wait in their own way.
   [[nodiscard]] detail::operation* started() const noexcept { return operation_; }
 
  private:
@@ -166,7 +168,7 @@ class message {
 
  private:
   friend class communicator;
-  message(std::shared_ptr<detail::communicator_state> state, int self,
+  message(detail::shared_handle<detail::communicator_state> state, int self,
           detail::unexpected_message* taken, message_status status) noexcept
       : state_(std::move(state)), self_(self), taken_(taken), status_(status) {}
   message_status receive(std::span<std::byte> into);
@@ -174,7 +176,7 @@ class message {
   [[gnu::cold, noreturn]] void refuse_elements(std::size_t element_bytes) const;
   [[gnu::cold, noreturn]] void refuse_value(std::size_t value_bytes) const;
 
-  std::shared_ptr<detail::communicator_state> state_;
+  detail::shared_handle<detail::communicator_state> state_;
   int self_;  // The rank that took it.
   detail::unexpected_message* taken_;
   message_status status_;
@@ -254,7 +256,7 @@ class communicator {
     else
       return {};
   }
-  // As many elements as arrive.
+  // It receives as many elements as arrive.
   template <element T>
   [[nodiscard]] std::vector<T> recv_vector(int from = any_source, int tag = any_tag,
                                            message_status* status = nullptr) const {
@@ -443,7 +445,7 @@ class communicator {
                              std::vector<std::size_t>* counts = nullptr) const {
     return concatenated<detail::element_of<In>>(detail::sent_in_a_row(in), root, counts);
   }
-  // As gather, on every rank.
+  // It does what gather does, on every rank.
   template <class In>
   [[nodiscard]] auto allgather(const In& in) const {
     return gathered(in, detail::no_root, true);
@@ -657,10 +659,11 @@ class communicator {
   // Only this rank.
   [[nodiscard]] communicator self() const;
 
-  explicit communicator(std::shared_ptr<detail::communicator_state> state, int rank) noexcept
+  explicit communicator(detail::shared_handle<detail::communicator_state> state, int rank) noexcept
       : state_(std::move(state)), rank_(rank) {}
   [[nodiscard]] detail::communicator_state& state() const noexcept { return *state_; }
-  [[nodiscard]] const std::shared_ptr<detail::communicator_state>& shared_state() const noexcept {
+  [[nodiscard]] const detail::shared_handle<detail::communicator_state>& shared_state()
+      const noexcept {
     return state_;
   }
 
@@ -770,7 +773,7 @@ class communicator {
     return elements_of<T>(all);
   }
 
-  std::shared_ptr<detail::communicator_state> state_;
+  detail::shared_handle<detail::communicator_state> state_;
   int rank_;
 };
 

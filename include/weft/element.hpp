@@ -3,13 +3,14 @@
 // does not compile, with one sentence that names the remedy.
 #pragma once
 #include <cstddef>
-#include <functional>
 #include <iterator>
 #include <new>
 #include <ranges>
 #include <span>
 #include <type_traits>
 #include <utility>
+
+#include "weft/operators.hpp"
 
 namespace weft {
 

@@ -9,6 +9,15 @@ struct error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Of an exception that tells people more than its what(), which is the program's.
+class explained_exception {
+ public:
+  [[nodiscard]] virtual std::string explanation() const = 0;
+
+ protected:
+  ~explained_exception() = default;
+};
+
 // Thrown out of a rank's body it ends the job with this exit status, not 0, where others end it
 // with 1.
 class rank_failure : public error {

@@ -16,7 +16,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <ranges>
 #include <span>
 #include <type_traits>
@@ -25,6 +24,7 @@
 
 #include "weft/element.hpp"
 #include "weft/refusal.hpp"
+#include "weft/shared_handle.hpp"
 
 namespace weft {
 namespace detail {
@@ -36,13 +36,20 @@ struct repeat {
 
 // `middle.count` rows of `inner.count` blocks.
 struct block_run {
-  std::ptrdiff_t offset = 0;  // Of the first block, from the base.
+  std::ptrdiff_t offset = 0;  // The first block lies so far from the base.
   std::size_t block = 0;      // Bytes in a row.
   repeat inner{};
   repeat middle{};
   std::size_t before = 0;  // Bytes of the runs before this one in the list; filled in by segments.
   [[nodiscard]] std::size_t bytes() const noexcept { return block * inner.count * middle.count; }
 };
+
+// Runs that copies of a layout share.
+struct run_list {
+  std::vector<block_run> runs;
+};
+void add_owner(const run_list& of) noexcept;
+void remove_owner(const run_list& of) noexcept;
 
 // What all layouts become: a list of runs that is repeated. A datatype in the sense of MPI is the list
 // without a base; a message of several is the list repeated at its extent.
@@ -72,7 +79,7 @@ class segments {
   [[nodiscard]] const repeat& all() const noexcept { return all_; }
   [[nodiscard]] std::size_t period() const noexcept { return period_; }  // Bytes of the list.
   [[nodiscard]] std::span<const block_run> runs() const noexcept {
-    return list_ != nullptr ? std::span(*list_) : std::span(&only_, 1);
+    return list_ != nullptr ? std::span(list_->runs) : std::span(&only_, 1);
   }
 
  private:
@@ -81,7 +88,7 @@ class segments {
   std::size_t period_ = 0;
   repeat all_{};
   block_run only_{};  // When it is the only one; else block 0.
-  std::shared_ptr<const std::vector<block_run>> list_;
+  shared_handle<const run_list> list_;
 };
 
 }  // namespace detail
@@ -132,11 +139,11 @@ void append(std::vector<block_run>& to, const segments& more);
 
 }  // namespace detail
 
-// In elements of the range.
+// Its numbers count elements of the range.
 struct stride_of {
   std::size_t first = 0;   // Index of the first block.
   std::size_t block = 1;   // Elements of each block.
-  std::size_t stride = 1;  // From start to start of blocks.
+  std::size_t stride = 1;  // A block starts so far behind the start of the one before.
   std::size_t count = 0;   // Blocks.
 };
 template <class R>

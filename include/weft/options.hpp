@@ -26,6 +26,7 @@ struct options {
   std::string trace_file = {};                    // Timeline for ui.perfetto.dev; empty: none.
   bool breakdown = false;                         // weftrun tells where the time went.
   std::string breakdown_file = "breakdown.html";  // The page that it writes then.
+  bool call_paths = false;                        // Its places are the calls that lead there.
   bool stats = false;                             // Print statistics per rank at the end.
   bool check = false;                  // Look for misuse that is not looked for otherwise.
   std::size_t eager_max_bytes = 4096;  // Longer messages are copied once, by both sides.
@@ -35,16 +36,18 @@ struct options {
                                // whose threads stood still, this long; 0: never.
   std::string report_signal = "USR1";  // Makes the job print what each rank does; none: off.
   bool pin = true;                     // Bind each worker to a core.
+  std::string moving = "off";          // on: more workers than cores, which move to idle ones.
   int spin_us = spin_us_auto;          // A worker without work looks this long, then sleeps.
   bool tag_output = false;             // Begin each line of output with its rank.
 
   // Of a job of several processes.
-  int processes = 0;                // 0: as many as the launcher started, or one.
-  int ranks_per_process = 0;        // At most; 0: ranks are shared out evenly.
-  std::string hosts = {};           // a,b,c: where weftrun starts processes; empty: here.
-  std::string rsh = "ssh";          // How weftrun reaches another host.
-  std::string transport = "auto";   // What carries messages: auto, shm, ofi:tcp, mpi:mpich, ...
-  bool progress = false;            // A further thread moves messages on while ranks compute.
+  int processes = 0;               // 0: as many as the launcher started, or one.
+  int ranks_per_process = 0;       // At most; 0: ranks are shared out evenly.
+  std::string hosts = {};          // a,b,c: where weftrun starts processes; empty: here.
+  std::string rsh = "ssh";         // How weftrun reaches another host.
+  std::string transport = "auto";  // What carries messages: auto, shm, ofi:tcp, mpi:mpich, ...
+  std::string secure = "auto";     // Messages are proof against others: off, authenticate, encrypt.
+  bool progress = false;           // A further thread moves messages on while ranks compute.
   std::string on_failure = "stop";  // When a process dies: stop the job, or report an error.
 };
 

@@ -4,8 +4,9 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <type_traits>
+
+#include "weft/operators.hpp"
 
 namespace weft {
 

@@ -6,6 +6,7 @@
 
 #include "weft/communicator.hpp"
 #include "weft/options.hpp"
+#include "weft/sleep.hpp"
 
 namespace weft {
 
@@ -28,7 +29,6 @@ template <class Body>
 }
 int run(int& argc, char** argv, body_of_ranks body);
 int run(const options& how, body_of_ranks body);
-void sleep_ns(std::int64_t duration);
 }  // namespace detail
 
 // Runs `body(world)`, world being a communicator&, once per rank and returns when all have ended: 0, or 1 after a failure,
@@ -52,23 +52,6 @@ int run(const options& how, Body&& body) {
 // Lets the other ranks of this worker run. Any loop that waits for memory to change calls it; not one in a chunk,
 // which may not wait: it throws there.
 void yield();
-// The rank sleeps for a std::chrono::duration, its worker does not: other ranks run meanwhile.
-template <class Duration>
-requires requires(const Duration& d) {
-  d.count();
-  Duration::period::den;
-}
-void sleep_for(const Duration& duration) {
-  constexpr std::int64_t second = 1'000'000'000;
-  using period = typename Duration::period;
-  if constexpr (std::is_integral_v<typename Duration::rep> && second % period::den == 0)
-    detail::sleep_ns(static_cast<std::int64_t>(duration.count()) *
-                     (period::num * (second / period::den)));
-  else
-    detail::sleep_ns(static_cast<std::int64_t>(
-        static_cast<double>(duration.count()) *
-        (static_cast<double>(second * period::num) / static_cast<double>(period::den))));
-}
 
 namespace detail {
 [[gnu::cold, noreturn]] void refuse_rank_local(std::size_t ranks);

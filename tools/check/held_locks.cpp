@@ -101,19 +101,23 @@ extern "C" {
 const weft::lock_watch weft_lock_watch{&begin, &each_held};
 
 // Takes a lock; 0 says that it was taken, and so does EOWNERDEAD (130) of a robust mutex.
-#define WEFT_TAKES(name, kind, parameters, arguments, lock)                     \
-  [[gnu::visibility("default")]] int name parameters noexcept {                 \
+#define WEFT_TAKES_AS(name, kind, parameters, specifier, arguments, lock)       \
+  [[gnu::visibility("default")]] int name parameters specifier {                \
     static constinit std::atomic<int(*) parameters> known{nullptr};             \
     const int result = next(known, #name) arguments;                            \
     if (result == 0 || result == 130) note_taken(lock, kind, caller_of_this()); \
     return result;                                                              \
   }
-#define WEFT_GIVES_BACK(name, parameters, arguments, lock)          \
-  [[gnu::visibility("default")]] int name parameters noexcept {     \
-    static constinit std::atomic<int(*) parameters> known{nullptr}; \
-    note_given_back(lock);                                          \
-    return next(known, #name) arguments;                            \
+#define WEFT_GIVES_BACK_AS(name, parameters, specifier, arguments, lock) \
+  [[gnu::visibility("default")]] int name parameters specifier {         \
+    static constinit std::atomic<int(*) parameters> known{nullptr};      \
+    note_given_back(lock);                                               \
+    return next(known, #name) arguments;                                 \
   }
+#define WEFT_TAKES(name, kind, parameters, arguments, lock) \
+  WEFT_TAKES_AS(name, kind, parameters, noexcept, arguments, lock)
+#define WEFT_GIVES_BACK(name, parameters, arguments, lock) \
+  WEFT_GIVES_BACK_AS(name, parameters, noexcept, arguments, lock)
 
 WEFT_TAKES(pthread_mutex_lock, "mutex", (pthread_mutex_t * m), (m), m)
 WEFT_TAKES(pthread_mutex_trylock, "mutex", (pthread_mutex_t * m), (m), m)
@@ -123,10 +127,11 @@ WEFT_TAKES(pthread_mutex_clocklock, "mutex",
            (pthread_mutex_t * m, clockid_t clock, const timespec* until), (m, clock, until), m)
 WEFT_GIVES_BACK(pthread_mutex_unlock, (pthread_mutex_t * m), (m), m)
 
-WEFT_TAKES(mtx_lock, "mutex", (mtx_t * m), (m), m)
-WEFT_TAKES(mtx_trylock, "mutex", (mtx_t * m), (m), m)
-WEFT_TAKES(mtx_timedlock, "mutex", (mtx_t * m, const timespec* until), (m, until), m)
-WEFT_GIVES_BACK(mtx_unlock, (mtx_t * m), (m), m)
+// The C library declares these without noexcept, and clang wants the same here.
+WEFT_TAKES_AS(mtx_lock, "mutex", (mtx_t * m), , (m), m)
+WEFT_TAKES_AS(mtx_trylock, "mutex", (mtx_t * m), , (m), m)
+WEFT_TAKES_AS(mtx_timedlock, "mutex", (mtx_t * m, const timespec* until), , (m, until), m)
+WEFT_GIVES_BACK_AS(mtx_unlock, (mtx_t * m), , (m), m)
 
 WEFT_TAKES(pthread_rwlock_rdlock, "lock", (pthread_rwlock_t * m), (m), m)
 WEFT_TAKES(pthread_rwlock_wrlock, "lock", (pthread_rwlock_t * m), (m), m)

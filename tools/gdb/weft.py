@@ -6,18 +6,19 @@
     (gdb) weft leave        back; done by itself before the program goes on
     (gdb) weft print X      as print, with the globals of the copy of the program that the frame is in
 
-A rank that waits is a fiber whose registers lie on its own stack. Entering it sets the registers of
-its worker's thread, which needs a living process; a core file only lists the ranks. The program
-needs debug information of weft (-g).
+A rank that waits is a fiber whose registers lie on its own stack. Entering it makes that stack the caller of frame 0, which
+stays where the worker's thread is. Nothing of the program is changed, so it may be left in any way, and a core file shows
+the ranks, too. The program needs debug information of weft (-g).
 """
 import re
 
 import gdb
+import gdb.unwinder
 
 # What a switch (src/fiber/switch.hpp) keeps at the pointer to a suspended context, in bytes; the
 # stack pointer is `size` above it. By the name that gdb gives the processor.
 SAVED = {
-    "i386:x86-64": {"size": 0x20, "stack": "rsp", "registers": {
+    "i386:x86-64": {"size": 0x20, "stack": "rsp", "counter": "rip", "registers": {
         "rbp": 0x08, "rbx": 0x10, "rip": 0x18}},
 }
 
@@ -99,23 +100,43 @@ class Ranks(gdb.Command):
             print("no ranks: the job has not begun or has ended")
 
 
-# The thread that shows another stack, and its own registers.
+# The thread that shows another stack, and the registers there.
 entered = None
 
 
-def leave():
+def leave(*_):
     global entered
-    if entered is None:
-        return
-    thread, kept = entered
-    entered = None
-    selected = gdb.selected_thread()
-    thread.switch()
-    gdb.execute("frame 0", to_string=True)
-    for name, value in kept.items():
-        gdb.execute(f"set ${name} = {value}")
-    if selected is not None and selected.is_valid():
-        selected.switch()
+    if entered is not None:
+        entered = None
+        gdb.invalidate_cached_frames()
+
+
+class Place:
+    """How gdb tells frame 0 of an entered stack from others."""
+
+    def __init__(self, sp, pc):
+        self.sp, self.pc = sp, pc
+
+
+class Entrance(gdb.unwinder.Unwinder):
+    """Says that the caller of frame 0 is the frame at which an entered rank waits."""
+
+    def __init__(self):
+        super().__init__("weft")
+
+    def __call__(self, pending):
+        if entered is None:
+            return None
+        thread, layout, values, top = entered
+        selected = gdb.selected_thread()
+        if selected is None or selected.ptid != thread.ptid or pending.level() != 0:
+            return None
+        word = gdb.lookup_type("unsigned long")
+        # Callers lie at higher addresses.
+        made = pending.create_unwind_info(Place(gdb.Value(top).cast(word), pending.read_register(layout["counter"])))
+        for name, value in values.items():
+            made.add_saved_register(name, gdb.Value(value).cast(pending.read_register(name).type))
+        return made
 
 
 class Rank(gdb.Command):
@@ -156,11 +177,9 @@ class Rank(gdb.Command):
         values = {name: int(gdb.Value(at + offset).cast(word).dereference())
                   for name, offset in layout["registers"].items()}
         values[layout["stack"]] = at + layout["size"]
-        kept = {name: int(gdb.parse_and_eval(f"(unsigned long)${name}")) for name in values}
-        entered = (thread, kept)
-        for name, value in values.items():
-            gdb.execute(f"set ${name} = {value}")
-        gdb.execute("frame 0")
+        entered = (thread, layout, values, at)
+        gdb.invalidate_cached_frames()
+        gdb.execute("frame 1")
 
 
 class Leave(gdb.Command):
@@ -226,7 +245,8 @@ Ranks()
 Rank()
 Leave()
 Print()
-# The program must go on with its own registers.
-for command in ("continue", "step", "next", "stepi", "nexti", "finish", "until", "advance", "jump",
-                "detach", "call"):
+gdb.unwinder.register_unwinder(None, Entrance(), replace=True)
+# gdb itself follows the frames of the program when it goes on.
+for command in ("continue", "step", "next", "stepi", "nexti", "finish", "until", "advance", "jump", "call", "return"):
     gdb.execute(f"define hook-{command}\nweft leave\nend", to_string=True)
+gdb.events.cont.connect(leave)

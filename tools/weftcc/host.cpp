@@ -1,6 +1,6 @@
 // weft-host: the process of a program that has several ranks in it. The program makes room for it
-// (image/start.cpp); it loads a copy of the program for each rank and runs its main(). What it
-// defines in place of libc's, exit() and the like, lies in image/program/.
+// (process/loader/start.cpp); it loads a copy of the program for each rank and runs its main(). What it
+// defines in place of libc's, exit() and the like, lies in src/process, in files named host_* and both_*.
 #include <sys/prctl.h>
 
 #include <algorithm>
@@ -16,24 +16,28 @@
 #include "base/private_code.hpp"
 #include "base/settings.hpp"
 #include "base/topology.hpp"
-#include "image/host/locks.h"
-#include "image/host/program_path.h"
-#include "image/image.hpp"
-#include "image/libraries.hpp"
-#include "program/program.hpp"
-#include "program/rank_signals.h"
+#include "process/files/descriptors.h"
+#include "process/files/host_locks.h"
+#include "process/files/host_program_path.h"
+#include "process/files/host_streams.h"
+#include "process/life/program.h"
+#include "process/life/program.hpp"
+#include "process/loader/image.hpp"
+#include "process/loader/libraries.hpp"
+#include "process/signals/own_number.h"
+#include "process/signals/signals.h"
 #include "weft/error.hpp"
 #include "weft/run.hpp"
 
 namespace {
 
 // The ranks, and what they start, see the environment that the program was given.
-weft::host_request take_request() {
-  const char* const text = std::getenv(weft::host_variable);
+weft::process::host_request take_request() {
+  const char* const text = std::getenv(weft::process::host_variable);
   if (text == nullptr)
     throw weft::error("weft-host is started by programs that weftcc has linked: start those");
-  weft::host_request request = weft::host_request::parse(text);
-  ::unsetenv(weft::host_variable);
+  weft::process::host_request request = weft::process::host_request::parse(text);
+  ::unsetenv(weft::process::host_variable);
   for (const std::string& word : request.restored)
     if (const std::size_t end = word.find('='); end == word.npos)
       ::unsetenv(word.c_str());
@@ -50,28 +54,39 @@ void choose_team_size(const weft::options& how) {
 }
 
 int run(int argc, char** argv) {
-  static const weft::host_request request = take_request();
+  static const weft::process::host_request request = take_request();
   ::weft_set_program_path(request.program.c_str());
   weft::note_code_of_weft(reinterpret_cast<const void*>(&run));
   weft::watch_forks();
   ::weft_set_children(&::weft_rank_of_child, &::weft_next_ended_child);
   ::weft_set_rank_end([](int rank) {
     ::weft_drop_locks_of(rank);
+    ::weft_end_own_number(rank);
     ::weft_forget_signals(rank);
+    ::weft_end_descriptors_of(rank);
   });
   ::prctl(PR_SET_NAME, request.program.substr(request.program.rfind('/') + 1).c_str());
-  const weft::options how = weft::program_options(argc, argv).values;
+  weft::options how = weft::process::program_options(argc, argv).values;
   choose_team_size(how);
   // Kept: a thread that a rank has left behind may still open libraries.
-  auto& program = *new weft::image_program(request.program, request.libraries, how.check);
-  return weft::run_program(how, argc, argv, [&](int) {
+  auto& program = *new weft::process::image_program(request.program, request.libraries, how.check);
+  if (const std::string why = how.moving != "off" ? program.bound_to_threads_by() : "";
+      !why.empty()) {
+    how.moving = "off";
+    weft::log_line("moving: workers stay on their threads, since {}", why);
+  }
+  return weft::process::run_program(how, argc, argv, [&](int) {
     ::weft_accept_signals();
-    auto copy = std::make_shared<weft::image>(program.load());
-    return weft::program_copy{copy->main(),
-                              [copy](int count, char** words, char** environment) {
-                                copy->construct(count, words, environment);
-                              },
-                              [copy] { copy->destroy(); }, &copy->own(), copy->statics()};
+    auto copy = std::make_shared<weft::process::image>(program.load());
+    return weft::process::program_copy{copy->main(),
+                                       [copy](int count, char** words, char** environment) {
+                                         copy->construct(count, words, environment);
+                                       },
+                                       [copy] {
+                                         copy->destroy();
+                                         ::weft_flush_streams();
+                                       },
+                                       &copy->own(), copy->statics()};
   });
 }
 
@@ -81,9 +96,10 @@ int tell_of_shared_state(std::span<char* const> words) {
   char* no_words[] = {words[0], nullptr};
   (void)weft::resolve_options(none, no_words);
   const std::vector<std::string> libraries(words.begin() + 1, words.end());
-  for (const auto& one :
-       weft::choose_libraries(weft::elf_file(words[0]), libraries, weft::library_lists()).shared)
-    weft::log_text(weft::text_of(one));
+  for (const auto& one : weft::process::choose_libraries(weft::process::elf_file(words[0]),
+                                                         libraries, weft::library_lists())
+                             .shared)
+    weft::log_text(weft::process::text_of(one));
   return 0;
 }
 
@@ -106,6 +122,6 @@ int main(int argc, char** argv) {
   std::fflush(nullptr);
   // After a failure the globals of ranks that were stopped are as they were left: their destructors
   // do not run.
-  if (status != 0 || weft::has_rank_ended_at_once()) std::_Exit(status);
+  if (status != 0 || weft::process::has_rank_ended_at_once()) std::_Exit(status);
   return 0;
 }

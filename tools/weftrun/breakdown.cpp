@@ -14,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@
 
 namespace weft {
 namespace {
+
+constexpr int status_lost_report = 2;  // As when a job cannot write its trace.
 
 volatile sig_atomic_t child_of_signals = 0;
 
@@ -63,13 +66,14 @@ void set_text(char (&to)[Size], const std::string& from) {
 }
 
 std::vector<std::byte> content_of(int file) {
-  accounts::file_header header;
-  std::vector<std::byte> content(accounts::header_bytes);
+  profile::file_header header;
+  std::vector<std::byte> content(profile::header_bytes);
   if (::pread(file, content.data(), content.size(), 0) != static_cast<ssize_t>(content.size()))
     return {};
   std::memcpy(static_cast<void*>(&header), content.data(), sizeof header);
   if (header.ranks <= 0) return content;
-  const std::size_t whole = accounts::bytes_of_accounts(static_cast<std::size_t>(header.ranks));
+  const std::size_t whole =
+      profile::bytes_of_accounts(static_cast<std::size_t>(header.ranks), header.has_callers != 0);
   content.resize(whole);
   std::size_t got = 0;
   while (got < whole) {
@@ -89,9 +93,21 @@ std::string events_of_breakdown(const options& how) {
                            : std::string();
 }
 
+// A program that is none of weft's has left no record, and may well have done what it should.
+std::optional<breakdown::record> record_in(int file) {
+  try {
+    return breakdown::record(content_of(file), "breakdown");
+  } catch (const error& failure) {
+    std::fprintf(stderr, "weftrun: %s\n", failure.what());
+    return std::nullopt;
+  }
+}
+
 void tell(int file, const options& how, std::uint64_t end_ticks, int status) {
-  breakdown::record all(content_of(file), "breakdown");
-  accounts::file_header& header = all.header();
+  std::optional<breakdown::record> found = record_in(file);
+  if (!found) return;
+  breakdown::record& all = *found;
+  profile::file_header& header = all.header();
   char host[64] = {};
   ::gethostname(host, sizeof host - 1);
   set_text(header.host, host);
@@ -104,7 +120,7 @@ void tell(int file, const options& how, std::uint64_t end_ticks, int status) {
   std::error_code failed;
   // A program that was killed has written none.
   if (!events.empty() && std::filesystem::file_size(events, failed) > 0 && !failed) try {
-      s.run = breakdown::read_run_summary(events);
+      s.run = breakdown::read_run_summary(events, all);
     } catch (const error& failure) {
       std::fprintf(stderr, "weftrun: no critical path: %s\n", failure.what());
     }
@@ -130,9 +146,7 @@ std::string breakdown_program() {
 }
 
 void check_archive(const std::string& archive) {
-  if (std::filesystem::exists(archive))
-    throw error(formatted("--trace {}: it is there already, and an archive needs a new directory",
-                          archive));
+  breakdown::check_can_be_made(archive);
   if (::access(breakdown_program().c_str(), X_OK) != 0)
     throw error(formatted("--trace {}: {}, which makes it, cannot be started: {}", archive,
                           breakdown_program(), std::strerror(errno)));
@@ -188,8 +202,8 @@ void stay_for_afterwards(const options& how) {
       ::setenv(breakdown_events_variable, std::filesystem::absolute(events).c_str(), 1);
     }
     // Goes with this process, whatever ends it.
-    file = ::memfd_create(accounts::file_name, MFD_CLOEXEC);
-    if (file < 0 || ::ftruncate(file, accounts::header_bytes) != 0)
+    file = ::memfd_create(profile::file_name, MFD_CLOEXEC);
+    if (file < 0 || ::ftruncate(file, profile::header_bytes) != 0)
       throw error(formatted("--breakdown needs memory for its accounts: {}", std::strerror(errno)));
     ::setenv(accounts_variable, formatted("/proc/{}/fd/{}", ::getpid(), file).c_str(), 1);
   }
@@ -217,6 +231,8 @@ void stay_for_afterwards(const options& how) {
     if (!archive.empty()) make_archive(archive);
   } catch (const error& failure) {
     std::fprintf(stderr, "weftrun: %s\n", failure.what());
+    // As when any other file of the job cannot be written.
+    if (status == 0) std::_Exit(status_lost_report);
   }
   end_as(status);
 }

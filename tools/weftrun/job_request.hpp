@@ -14,6 +14,8 @@ struct job_program {
   std::string directory = {};                 // Where it runs; empty: here.
   std::vector<std::string> environment = {};  // NAME=value, of its processes alone.
   bool opens_modules = false;                 // It is none of weft's, and each rank has a process.
+  // What it starts is weft's, perhaps: a script, say, or a tool. It finds the number of its rank where each has a process.
+  bool starts_program = false;
 };
 
 // Files for what each rank prints; %r in a name is its rank.

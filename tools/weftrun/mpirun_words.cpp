@@ -30,6 +30,8 @@ enum class meaning {
   exported,           // NAME or NAME=VALUE, of the job
   job_variable,       // NAME VALUE
   own_variable,       // NAME VALUE, of this program
+  bare,               // The job's processes have no other variables than those that are given.
+  own_bare,           // The same of this program.
   tagged,
   timeout,        // SECONDS
   programs_file,  // FILE
@@ -63,6 +65,8 @@ constexpr known_word known_words[] = {
     {"x", meaning::exported},
     {"genv", meaning::job_variable},
     {"env", meaning::own_variable},
+    {"genvnone", meaning::bare},
+    {"envnone", meaning::own_bare},
     {"l tag-output prepend-rank", meaning::tagged},
     {"timeout", meaning::timeout},
     {"configfile app", meaning::programs_file},
@@ -97,6 +101,8 @@ std::optional<meaning> meaning_of(std::string_view name) {
 
 int values_of(meaning means) {
   switch (means) {
+    case meaning::bare:
+    case meaning::own_bare:
     case meaning::tagged:
     case meaning::survives:
     case meaning::help:
@@ -292,8 +298,8 @@ class reader {
     one.made.words.push_back(word);
     if (word.find('=') != word.npos) return at + 1;
     const bool has_next = at + 1 < words.size();
-    if (!row->is_switch() && !has_next) throw error(formatted("{} needs a value", word));
-    if (row->is_switch() && (!has_next || (words[at + 1] != "on" && words[at + 1] != "off")))
+    if (!row->may_stand_alone() && !has_next) throw error(formatted("{} needs a value", word));
+    if (row->may_stand_alone() && (!has_next || !row->takes_from_next(words[at + 1])))
       return at + 1;
     one.made.words.push_back(words[at + 1]);
     return at + 2;
@@ -312,9 +318,14 @@ class reader {
         return pass("--ranks-per-process");
       case meaning::hosts:
         for (place& more : places_of_list(values[0])) one.places.push_back(std::move(more));
+        if (one.places.empty())
+          throw error(formatted("{} names no host; give names, as in a,b", word));
         return;
       case meaning::host_file:
         one.places = places_of_file(read_file_(values[0]));
+        if (one.places.empty())
+          throw error(formatted("{} {}: the file names no host; write one in each line", word,
+                                printable(values[0])));
         return;
       case meaning::directory:
         one.made.directory = values[0];
@@ -330,6 +341,12 @@ class reader {
         return;
       case meaning::own_variable:
         one.made.environment.push_back(values[0] + "=" + values[1]);
+        return;
+      case meaning::bare:
+        result_.is_bare = true;
+        return;
+      case meaning::own_bare:
+        one_is_bare_ = word;
         return;
       case meaning::tagged:
         one.made.words.emplace_back("--tag-output");
@@ -430,6 +447,10 @@ class reader {
   }
 
   void finish() {
+    if (!one_is_bare_.empty() && programs_.size() > 1)
+      throw error(formatted("{}: programs of one job have the same variables; say -genvnone",
+                            one_is_bare_));
+    if (!one_is_bare_.empty()) result_.is_bare = true;
     for (program& one : programs_) result_.programs.push_back(std::move(one.made));
   }
 
@@ -438,6 +459,7 @@ class reader {
   mpirun_request result_;
   std::vector<program> programs_;
   bool has_file_ = false;
+  std::string one_is_bare_;  // The word that said so of one program.
 };
 
 bool is_address_of_this_host(const std::string& name) {
@@ -528,6 +550,7 @@ separated by colons, are one job: each has processes of its own, and ranks are n
   -configfile, --app FILE            programs with their options, one in a line
   -x NAME=VALUE, -genv NAME VALUE    variables of the environment of all programs
   -env NAME VALUE                    the same of this program
+  -genvnone, -envnone                no other variables but PATH and weft's own
   -wdir, --wd DIRECTORY              where the program runs
   -l, --tag-output                   lines begin with their rank
   --output-filename DIRECTORY        what rank R prints is in DIRECTORY/1/rank.R/stdout and stderr, too;

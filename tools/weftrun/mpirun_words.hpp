@@ -22,6 +22,7 @@ struct mpirun_request {
   question asks = question::none;  // Nothing is run.
   std::vector<program_words> programs = {};
   std::vector<std::pair<std::string, std::string>> environment = {};  // Of the whole job.
+  bool is_bare = false;  // The job has no other variables than these, PATH and weft's own.
   rank_file_names files = {};
   std::vector<int> cpus = {};  // Those that the job may use; empty: all.
   bool reads_input = true;

@@ -14,7 +14,7 @@
 #include <sstream>
 
 #include "base/format.hpp"
-#include "image/elf_file.hpp"
+#include "process/loader/elf_file.hpp"
 #include "weft/error.hpp"
 
 namespace weft {
@@ -84,7 +84,7 @@ std::string interpreter_of(const std::string& script) {
   return word;
 }
 
-bool imports(const elf_file& file, std::string_view function) {
+bool imports(const process::elf_file& file, std::string_view function) {
   return std::ranges::any_of(file.symbols(), [&](const ElfW(Sym) & s) {
     return s.st_shndx == SHN_UNDEF && file.string_at(s.st_name) == function;
   });
@@ -92,17 +92,24 @@ bool imports(const elf_file& file, std::string_view function) {
 
 }  // namespace
 
+bool is_of_shell(const std::vector<std::string>& command) {
+  const auto is_shell = [](const std::string& path) {
+    return std::ranges::find(shells, without_version(name_of(path))) != shells.end();
+  };
+  return is_shell(command.front()) || is_shell(interpreter_of(path_of(command.front())));
+}
+
 bool opens_modules(const std::vector<std::string>& command) {
   const std::string path = path_of(command.front());
   const std::string name = without_version(name_of(command.front()));
   if (std::ranges::find(interpreters, name) != interpreters.end()) return true;
-  if (std::ranges::find(shells, name) != shells.end()) return false;
+  if (is_of_shell(command)) return false;
   if (const std::string interpreter = interpreter_of(path); !interpreter.empty()) {
     const std::string its = without_version(name_of(interpreter));
     return std::ranges::find(interpreters, its) != interpreters.end();
   }
   try {
-    const elf_file program(path);
+    const process::elf_file program(path);
     if (!imports(program, "dlopen") || knows_weft(bytes_of_program(path))) return false;
   } catch (const error&) {
     return false;
@@ -130,7 +137,7 @@ constexpr std::array calls_of_process{"chroot",   "setns",     "unshare",   "sig
                                       "seteuid",  "setreuid",  "setresuid", "setgid",    "setegid",
                                       "setregid", "setresgid", "setgroups", "initgroups"};
 
-std::string sanitizer_of(const elf_file& program) {
+std::string sanitizer_of(const process::elf_file& program) {
   for (const auto& [library, word] : tool_libraries)
     for (const std::uint64_t index : program.needed())
       if (program.string_at(index).starts_with(library)) return std::string(word);
@@ -144,7 +151,7 @@ std::string sanitizer_of(const elf_file& program) {
 
 std::string why_one_rank(const std::vector<std::string>& command) {
   try {
-    const elf_file program(path_of(command.front()));
+    const process::elf_file program(path_of(command.front()));
     if (std::ranges::none_of(program.symbols(), [&](const ElfW(Sym) & s) {
           return s.st_shndx != SHN_UNDEF && program.string_at(s.st_name) == "weft_program";
         }))

@@ -25,6 +25,9 @@ bool knows_ranks(const std::vector<std::string>& command);
 // holds one rank.
 bool opens_modules(const std::vector<std::string>& command);
 
+// Whether it is a shell, or a script of one, which starts a program of weft's for its rank, perhaps: it runs once for each rank.
+bool is_of_shell(const std::vector<std::string>& command);
+
 // `reason` is errno.
 std::string cannot_run(const std::string& program, int reason);
 int status_of_failed_start(int reason);

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 
 #include "base/format.hpp"
@@ -19,6 +20,7 @@
 #include "base/rank_map.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/single/single.hpp"
+#include "process/environment/own_environment.hpp"
 #include "weft/error.hpp"
 #include "weftrun/event_loop.hpp"
 #include "weftrun/host.hpp"
@@ -219,6 +221,10 @@ class supervisor {
     if (programs_.size() > 1) order.environment.emplace_back("WEFT_RANKS_PER_PROCESS=auto");
     if (has_files_) order.environment.emplace_back("WEFT_TAG_OUTPUT=on");  // See rank_files.
     if (program.opens_modules) tell_modules(order, its.ranks.first);
+    if (program.starts_program && its.ranks.count == 1 && !how_.transport.starts_with("mpi"))
+      std::ranges::move(
+          weft::process::variables_of_rank({its.ranks.first, ranks_, order.slot, order.slots}),
+          std::back_inserter(order.environment));
     return order;
   }
 

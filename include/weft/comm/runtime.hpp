@@ -35,6 +35,10 @@ struct runtime_options {
   // Or the only one that may be used: shm, ofi, mpi. When the runtime finds its job itself, auto
   // means what WEFT_TRANSPORT says.
   std::string transport = "auto";
+  // What is done so that nobody else makes, changes or reads messages of the job: off, authenticate, encrypt, or auto,
+  // which is authenticate over networks that let others in and off elsewhere. The same in all processes. When the runtime
+  // finds its job itself, auto means what WEFT_SECURE says.
+  std::string secure = "auto";
   std::size_t eager_bytes = 64 * 1024;  // Longer messages go by rendezvous.
   rendezvous_protocol rendezvous = rendezvous_protocol::best;
   std::size_t packets = 256;  // Of each device.

@@ -7,8 +7,9 @@
 //   weft::async(there, weft::action<&norm>, v);     // registers itself by being used here,
 //   weft::async(there, [](int x) { return x; }, 1); // and so does a function object without state.
 //
-// Processes of a job run programs with the same actions: where they differ the job ends at its start, naming the first
-// action of either side that the other does not have.
+// An action is known by its full name, with its namespace, and where it is local to a source file with the name of that
+// file. Processes of a job run programs with the same actions, or none: where they differ, in the types of arguments and
+// results, too, the job ends at its start, naming the first action that is not the same.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -25,19 +26,32 @@ namespace detail {
 
 class received_call;
 
+// What an action takes and returns, by value: the types' names as the compiler encodes them, and what of them is in parcels.
+struct action_types {
+  const char* names;
+  std::uint64_t shape;
+};
+// What is called.
+struct action_target {
+  const char* name;  // A type's that stands for it, as the compiler encodes it.
+  const char* file;  // Of the source that is compiled; of some file that has it, where several do.
+  const void* key;   // The same in every entry of one action of this copy.
+  bool is_function;  // The key is its address.
+  action_types types;
+};
+
 // One for each action, made while static objects are; stays. Where ranks have copies of their program, each copy has one.
 struct action_entry {
   static constexpr std::uint32_t none = ~std::uint32_t{0};
-  const char* name;  // As the program wrote it; of a type, as its compiler encodes it.
-  bool is_type;
-  const void* key;  // Of what is called: the same in every entry of one action of this copy.
+  const action_target target;
   void (*run)(received_call& from);
   action_entry* next = nullptr;
   int rank;  // Whose constructors made it; -1: those of the process.
-  // By name, the same in all processes; set when a table of actions is made. Relaxed: a number.
+  // Its word in parcels: a number by name, the same in all processes, and a check of name and types. As people know it, in
+  // memory that stays. Both are set when a table of actions is made. Relaxed: known_actions() orders them.
   mutable std::atomic<std::uint32_t> index{none};
-  action_entry(const char* called, bool is_name_of_type, const void* of,
-               void (*runs)(received_call&)) noexcept;
+  mutable std::atomic<const char*> readable{nullptr};
+  action_entry(const action_target& of, void (*runs)(received_call&)) noexcept;
   action_entry(const action_entry&) = delete;
   action_entry& operator=(const action_entry&) = delete;
 };
@@ -95,12 +109,6 @@ concept stateless_callable =
 template <class F>
 void run_received(received_call& from);  // call.hpp
 
-template <class F>
-struct action_of_type {
-  static inline const char key = 0;
-  [[gnu::used]] static inline action_entry entry{typeid(F).name(), true, &key, &run_received<F>};
-};
-
 template <auto F>
 requires std::is_pointer_v<decltype(F)>
 struct function_as_type {
@@ -108,6 +116,33 @@ struct function_as_type {
   decltype(auto) operator()(A&&... arguments) const {
     return F(std::forward<A>(arguments)...);
   }
+};
+
+template <class F>
+[[nodiscard]] action_types types_of_action() noexcept;  // call.hpp
+
+// A function, however it is named, is one action.
+template <class F>
+struct action_key {
+  static constexpr bool is_function = false;
+  static inline const char byte = 0;
+  [[nodiscard]] static const void* value() noexcept { return &byte; }
+};
+template <auto F>
+struct action_key<function_as_type<F>> {
+  static constexpr bool is_function = true;
+  [[nodiscard]] static const void* value() noexcept { return reinterpret_cast<const void*>(F); }
+};
+template <class F>
+[[nodiscard]] action_target target_of_action(const char* file) noexcept {
+  return {typeid(F).name(), file, action_key<F>::value(), action_key<F>::is_function,
+          types_of_action<F>()};
+}
+
+template <class F>
+struct action_of_type {
+  [[gnu::used]] static inline action_entry entry{target_of_action<F>(__BASE_FILE__),
+                                                 &run_received<F>};
 };
 template <auto F>
 struct signature_of<function_as_type<F>> : signature_of<decltype(F)> {};
@@ -127,8 +162,8 @@ concept callable_by_name = stateless_callable<F> || is_function_as_type<F>;
 template <auto F>
 struct registered_action {
   action_entry entry;
-  explicit registered_action(const char* name) noexcept
-      : entry(name, false, reinterpret_cast<const void*>(F), &run_received<function_as_type<F>>) {}
+  explicit registered_action(const char* file) noexcept
+      : entry(target_of_action<function_as_type<F>>(file), &run_received<function_as_type<F>>) {}
 };
 
 }  // namespace detail
@@ -140,7 +175,7 @@ inline constexpr detail::function_as_type<F> action{};
 
 #define WEFT_DETAIL_JOINED(a, b) a##b
 #define WEFT_DETAIL_ACTION_NAME(line) WEFT_DETAIL_JOINED(weft_registered_action_, line)
-// Registers a function under its name as it stands here. Of overloaded functions, one by a pointer of a name of its own.
+// Registers a function. Of overloaded functions, one by a pointer of a name of its own.
 #define WEFT_ACTION(function)                                                             \
   [[maybe_unused]] static const ::weft::detail::registered_action<&function> /* NOLINT */ \
-  WEFT_DETAIL_ACTION_NAME(__COUNTER__)(#function)
+  WEFT_DETAIL_ACTION_NAME(__COUNTER__)(__BASE_FILE__)

@@ -7,8 +7,8 @@
 //
 // Arguments are copied, or moved out of temporaries; what may be one says encoding.hpp. A call of one's own locality is
 // a task (tasks.hpp) and nothing is encoded. Elsewhere the action runs as a task, which may wait and call further; parcels
-// overtake each other. An exception comes as remote_error, with the text that the other one had. When the locality dies
-// the future gets weft::error. Called by ranks and tasks, not in chunks of loops: throws weft::error there.
+// overtake each other. An exception comes with the text that it had there, as remote_error and as the type of the standard
+// that it was. When the locality dies the future gets weft::error. Called by ranks and tasks, not in chunks of loops: throws weft::error there.
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -21,6 +21,7 @@
 #include <string>
 #include <tuple>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -31,23 +32,47 @@
 
 namespace weft {
 
-// An action of another locality ended with an exception: what() is that of the other, with the action and the locality.
-class remote_error : public error {
+// An action of another locality ended with an exception. What is thrown here is a remote_error, and also of that type of
+// the standard that the exception there was or was derived from, std::out_of_range for example; where it was none,
+// weft::error. So one handler serves local and remote calls.
+class remote_error : public explained_exception {
  public:
-  remote_error(const std::string& text, locality from, std::string type)
-      : error(text), from_(from), type_(std::move(type)) {}
+  // That of the exception there, as it was.
+  [[nodiscard]] virtual const char* what() const noexcept = 0;
   [[nodiscard]] locality from() const noexcept { return from_; }
   // Of the exception there, as its compiler names it: "std::out_of_range"; empty where that is not known.
   [[nodiscard]] const std::string& type() const noexcept { return type_; }
+  [[nodiscard]] const std::string& action() const noexcept { return action_; }
+  // For reports: what(), in one line, with the action and the locality.
+  [[nodiscard]] std::string explanation() const final;
+
+ protected:
+  remote_error(locality from, std::string type, std::string action)
+      : from_(from), type_(std::move(type)), action_(std::move(action)) {}
+  ~remote_error() = default;
 
  private:
   locality from_;
   std::string type_;
+  std::string action_;
 };
 
 namespace detail {
 
 class parcel_layer;
+
+template <class F, class Arguments>
+struct action_signature;
+template <class F, class... P>
+struct action_signature<F, std::tuple<P...>> {
+  using type = result_of_action<F>(P...);
+  static constexpr std::uint64_t shape = shape_of_all<result_of_action<F>, P...>();
+};
+template <class F>
+action_types types_of_action() noexcept {
+  using signature = action_signature<F, typename signature_of<F>::arguments>;
+  return {typeid(typename signature::type).name(), signature::shape};
+}
 
 // What lives until the chunks that refer to it have been sent; in the pool.
 struct kept_values {
@@ -119,6 +144,19 @@ struct call_origin {
 // A task that runs when the chunks of its parcel have come; in the pool.
 struct chunked_task : task {
   void (*abandon)(chunked_task& self) noexcept = nullptr;  // They will not.
+};
+
+// While it lives a fault of this flow of control is one of the action.
+class running_action {
+ public:
+  explicit running_action(const action_entry& which) noexcept;
+  running_action(parcel_layer& layer, const call_origin& from) noexcept;
+  ~running_action();
+  running_action(const running_action&) = delete;
+  running_action& operator=(const running_action&) = delete;
+
+ private:
+  const char* before_;
 };
 
 // An action that was called from elsewhere, as its code reads it. Exists while it runs.
@@ -214,6 +252,7 @@ struct chunked_call final : chunked_task {
       auto& mine = static_cast<chunked_call&>(self);
       if (may_run) {
         give_credit(mine.layer, mine.from);
+        const running_action named(mine.layer, mine.from);
         perform<F>(mine.layer, mine.from, mine.arguments);
       }
       free_pooled(&mine);
@@ -343,9 +382,10 @@ auto async(detail::destination there, Function&& f, A&&... arguments) {
     using values = typename detail::signature_of<F>::arguments;
     detail::parcel_layer* const layer = detail::layer_towards(there.where, "async");
     if (layer == nullptr) {
-      if constexpr (!detail::callable_by_name<F>) static_cast<void>(detail::entry_of<F>(f));
+      const detail::action_entry& which = detail::entry_of<F>(f);
       return spawn(
-          [f = F(f), kept = values(std::forward<A>(arguments)...)]() mutable -> result {
+          [f = F(f), kept = values(std::forward<A>(arguments)...), &which]() mutable -> result {
+            const detail::running_action named(which);
             return detail::call_action<F>(f, std::move(kept));
           },
           {}, there.at);
@@ -376,6 +416,7 @@ void post(detail::destination there, Function&& f, A&&... arguments) {
       static_cast<void>(
           spawn([f = F(f), kept = values(std::forward<A>(arguments)...), &which]() mutable {
             try {
+              const detail::running_action named(which);
               static_cast<void>(detail::call_action<F>(f, std::move(kept)));
             } catch (...) {
               detail::fail_posted(which);

@@ -1,9 +1,11 @@
 // How arguments and results become bytes, in one pass. What may be sent:
 //
 //   elements          values without addresses (element.hpp), copied as they are
-//   std::vector and std::string of elements, std::vector of anything below
-//   aggregates        of such members, at most 16, without code; built-in arrays in them are std::array instead
+//   std::vector and std::string of elements, std::vector, std::array and built-in arrays of anything below
+//   aggregates        of such bases and members, at most 16 members, without code
 //   other types       that cereal knows, or with the program's `serialize(archive)`; needs cereal (libcereal-dev)
+//
+// Where a type has such a function, that is called, also within what could else be copied.
 //
 // A vector or string of elements of at least the threshold (8192 bytes) is not copied into the parcel: it travels from
 // its place to its place, as a chunk of its own. Not so within a set or map, which looks at its keys before
@@ -19,6 +21,7 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "weft/element.hpp"
@@ -200,24 +203,15 @@ class parcel_reader {
   std::vector<std::span<std::byte>> places_;
 };
 
-// --- Aggregates ------------------------------------------------------------------------------------
+}  // namespace weft::detail
 
-inline constexpr std::size_t aggregate_members_max = 16;
+#include "weft/parcels/aggregate.hpp"
 
-template <class T, std::size_t I = 0>
-consteval std::size_t count_members() {
-  if constexpr (I == aggregate_members_max + 1)
-    return I;
-  else if constexpr (!can_begin_with<T, any_member<T>>(std::make_index_sequence<I>()))
-    return I;
-  else
-    return count_members<T, I + 1>();
-}
+namespace weft::detail {
 
-// Calls visit(members...) of the aggregate.
-template <class T, class Visit>
-decltype(auto) with_members(T& of, const Visit& visit) {
-  constexpr std::size_t n = count_members<std::remove_const_t<T>>();
+// Calls visit(members...) of the aggregate, which has `n` of them and no bases with members.
+template <std::size_t n, class T, class Visit>
+decltype(auto) with_own_members(T& of, const Visit& visit) {
   static_assert(n <= aggregate_members_max,
                 "weft: an aggregate in a parcel has at most 16 members: nest it, or give it a "
                 "`template <class A> void serialize(A& archive)`");
@@ -274,18 +268,35 @@ decltype(auto) with_members(T& of, const Visit& visit) {
   }
 }
 
-// --- Which way a type goes -------------------------------------------------------------------------
+// Calls visit(parts...): a base_part of each base, and each member.
+template <class T, class Visit>
+decltype(auto) with_parts(T& of, const Visit& visit) {
+  using type = std::remove_const_t<T>;
+  if constexpr (!has_base<type>()) {
+    return with_own_members<count_parts<type>()>(of, visit);
+  } else {
+    using parts = parts_of<type>;
+    const auto with_bases = [&](auto&... member) {
+      return [&]<std::size_t... B>(std::index_sequence<B...>) {
+        return visit(base_part<copied_constness<T, typename parts::template base<B>>>{of}...,
+                     member...);
+      }
+      (std::make_index_sequence<parts::base_count>());
+    };
+    if constexpr (parts::member_count == 0) {
+      return with_bases();
+    } else if constexpr (parts::has_empty_bases) {
+      return with_own_members<parts::member_count>(of, with_bases);
+    } else {
+      return [&]<std::size_t... M>(std::index_sequence<M...>) {
+        return with_bases(parts::template member<M>(of)...);
+      }
+      (std::make_index_sequence<parts::member_count>());
+    }
+  }
+}
 
-template <class T>
-inline constexpr bool is_row = false;
-template <class T, class Allocator>
-inline constexpr bool is_row<std::vector<T, Allocator>> = element<T> && !std::is_same_v<T, bool>;
-template <class C, class Traits, class Allocator>
-inline constexpr bool is_row<std::basic_string<C, Traits, Allocator>> = element<C>;
-template <class T>
-inline constexpr bool is_vector = false;
-template <class T, class Allocator>
-inline constexpr bool is_vector<std::vector<T, Allocator>> = !std::is_same_v<T, bool>;
+// --- Which way a type goes -------------------------------------------------------------------------
 
 // A type that says itself how it is written.
 #ifdef WEFT_PARCELS_HAVE_CEREAL
@@ -297,6 +308,68 @@ struct serializes_itself;
 template <class T>
 struct serializes_itself : std::false_type {};
 #endif
+
+// An element that has such a type in it.
+template <class T>
+consteval bool has_own_code();
+template <class T>
+struct member_with_own_code {
+  template <class M>
+  requires(!std::is_same_v<M, T> && has_own_code<M>()) operator M() const noexcept;
+};
+template <class T, std::size_t I = 0>
+consteval bool has_member_with_own_code() {
+  if constexpr (I == members_max)
+    return false;
+  else if constexpr (!can_begin_with<T, any_member<T>>(std::make_index_sequence<I>()))
+    return false;
+  else if constexpr (can_begin_with<T, member_with_own_code<T>>(std::make_index_sequence<I>()) &&
+                     !can_begin_with<T, no_member>(std::make_index_sequence<I>()))
+    return true;
+  else
+    return has_member_with_own_code<T, I + 1>();
+}
+template <class T>
+inline constexpr bool alternative_has_own_code = false;
+template <class... T>
+inline constexpr bool alternative_has_own_code<std::variant<T...>> = (has_own_code<T>() || ...);
+template <class T>
+consteval bool has_own_code() {
+  if constexpr (std::is_array_v<T>) {
+    return has_own_code<std::remove_cv_t<std::remove_extent_t<T>>>();
+  } else if constexpr (!std::is_class_v<T>) {
+    return false;
+  } else if constexpr (serializes_itself<T>::value || alternative_has_own_code<T>) {
+    return true;
+  } else if constexpr (requires { typename T::value_type; }) {
+    if constexpr (has_own_code<typename T::value_type>()) return true;  // std::array, std::optional
+    return false;
+  } else if constexpr (std::is_aggregate_v<T>) {
+    return has_member_with_own_code<T>();
+  } else {
+    return false;
+  }
+}
+// What is copied as it is.
+template <class T>
+concept copied_element = element<T> && !has_own_code<T>();
+
+template <class T>
+inline constexpr bool is_row = false;
+template <class T, class Allocator>
+inline constexpr bool is_row<std::vector<T, Allocator>> =
+    copied_element<T> && !std::is_same_v<T, bool>;
+template <class C, class Traits, class Allocator>
+inline constexpr bool is_row<std::basic_string<C, Traits, Allocator>> = copied_element<C>;
+template <class T>
+inline constexpr bool is_vector = false;
+template <class T, class Allocator>
+inline constexpr bool is_vector<std::vector<T, Allocator>> = !std::is_same_v<T, bool>;
+// As many elements as its type says.
+template <class T>
+inline constexpr bool is_array = std::is_bounded_array_v<T>;
+template <class T, std::size_t N>
+inline constexpr bool is_array<std::array<T, N>> = true;
 
 template <class T>
 inline constexpr bool is_tuple_like = requires {
@@ -310,6 +383,30 @@ template <class T>
 void encode(parcel_writer& to, const T& value);
 template <class T>
 void decode(parcel_reader& from, T& value);
+
+template <class T>
+void encode_part(parcel_writer& to, const T& member) {
+  encode(to, member);
+}
+template <class B>
+void encode_part(parcel_writer& to, const base_part<B>& base) {
+  encode(to, base.of);
+}
+template <class T>
+void decode_part(parcel_reader& from, T& member) {
+  decode(from, member);
+}
+// Its last bytes may be the first of a member of what is derived from it: they are not written.
+template <class B>
+void decode_part(parcel_reader& from, base_part<B>& base) {
+  if constexpr (copied_element<B>) {
+    B whole = base.of;
+    from.read(&whole, sizeof whole);
+    base.of = std::move(whole);
+  } else {
+    decode(from, base.of);
+  }
+}
 
 }  // namespace weft::detail
 
@@ -441,20 +538,58 @@ consteval bool is_known_to_cereal() {
 #endif
 }
 
+// --- What both sides must agree upon ---------------------------------------------------------------
+
+[[nodiscard]] constexpr std::uint64_t mixed(std::uint64_t before, std::uint64_t next) noexcept {
+  const std::uint64_t product = (before ^ next) * 0x9e37'79b9'7f4a'7c15u;
+  return product ^ product >> 29;
+}
+
+// Of the bytes of a T in parcels, as far as they are seen from its type: how large what is copied is, how many parts an
+// aggregate has.
+template <class T>
+consteval std::uint64_t shape_of() {
+  if constexpr (std::is_void_v<T>) {
+    return 1;
+  } else if constexpr (address_like<T>) {
+    return 2;
+  } else if constexpr (copied_element<T>) {
+    return mixed(mixed(3, sizeof(T)), std::is_floating_point_v<T> ? 1 : 0);
+  } else if constexpr (std::is_bounded_array_v<T>) {
+    return mixed(mixed(4, std::extent_v<T>), shape_of<std::remove_cv_t<std::remove_extent_t<T>>>());
+  } else if constexpr (is_row<T> || is_vector<T>) {
+    return mixed(5, shape_of<typename T::value_type>());
+  } else if constexpr (is_array<T>) {
+    return mixed(mixed(4, std::tuple_size_v<T>), shape_of<typename T::value_type>());
+  } else if constexpr (plain_aggregate<T>) {
+    return mixed(6, count_parts<T>());
+  } else {
+    return 7;
+  }
+}
+template <class... T>
+consteval std::uint64_t shape_of_all() {
+  std::uint64_t all = sizeof...(T);
+  ((all = mixed(all, shape_of<T>())), ...);
+  return all;
+}
+
 template <class T>
 void encode(parcel_writer& to, const T& value) {
   static_assert(!address_like<T>,
                 "weft: an address means nothing in another process: send what it points to");
   if constexpr (address_like<T>) {
-  } else if constexpr (element<T>) {
+  } else if constexpr (copied_element<T>) {
     to.write(&value, sizeof value);
+  } else if constexpr (is_array<T>) {
+    for (const auto& each : value) encode(to, each);
   } else if constexpr (is_row<T>) {
     to.write_row(value.data(), value.size(), value.size() * sizeof(typename T::value_type));
   } else if constexpr (is_vector<T>) {
     to.write_length(value.size());
     for (const auto& each : value) encode(to, each);
   } else if constexpr (plain_aggregate<T>) {
-    with_members(value, [&to](const auto&... member) { (encode(to, member), ...); });
+    with_parts(value, [&to](const auto&... part) { (encode_part(to, part), ...); });
   } else {
     constexpr bool known = is_known_to_cereal<T>();
     static_assert(
@@ -474,15 +609,17 @@ void encode(parcel_writer& to, const T& value) {
 template <class T>
 void decode(parcel_reader& from, T& value) {
   if constexpr (address_like<T>) {  // encode() says so.
-  } else if constexpr (element<T>) {
+  } else if constexpr (copied_element<T>) {
     from.read(&value, sizeof value);
+  } else if constexpr (is_array<T>) {
+    for (auto& each : value) decode(from, each);
   } else if constexpr (is_row<T>) {
     from.read_row(value);
   } else if constexpr (is_vector<T>) {
     value.resize(static_cast<std::size_t>(from.read_length()));
     for (auto& each : value) decode(from, each);
   } else if constexpr (plain_aggregate<T>) {
-    with_members(value, [&from](auto&... member) { (decode(from, member), ...); });
+    with_parts(value, [&from](auto&&... part) { (decode_part(from, part), ...); });
   } else {
 #ifdef WEFT_PARCELS_HAVE_CEREAL
     if constexpr (is_known_to_cereal<T>()) {

@@ -360,7 +360,7 @@ struct waited {
 
 }  // namespace detail
 
-// Where the workers of the calling rank or task are.
+// The workers of the calling rank or task.
 class scheduler {
  public:
   explicit scheduler(weft::priority urgency) noexcept : urgency_(urgency) {}
@@ -374,7 +374,7 @@ class scheduler {
   return scheduler(urgency);
 }
 
-// Of no values: what follows runs as a task, begun by any worker.
+// Sends no values: what follows runs as a task that any worker may begin.
 [[nodiscard]] inline auto schedule(const scheduler& on) noexcept {
   return on.schedule();
 }

@@ -4,32 +4,45 @@
 //   ...
 //   use(answer.get());
 //
-// get() waits: the caller's worker goes on with tasks and ranks meanwhile. An exception takes the place of the value.
+// get() waits: the caller's worker goes on with tasks and ranks meanwhile. An exception takes the place of the value; one
+// that nobody asks for is told by a line on stderr when the last reference to it goes.
 // A future is used by one flow of control; a shared_future may be copied and used by many. A chunk of a loop may not
 // wait: get() of a future that is not ready throws weft::error there.
 #pragma once
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <source_location>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "weft/sleep.hpp"
 #include "weft/tasks/task.hpp"
 
 namespace weft {
 
+class task_source;
 template <class T>
 class future;
 template <class T>
 class shared_future;
 
-// In place of the value of a promise that was dropped without one.
+// The exception that a future has when its promise was dropped without a value.
 struct broken_promise : error {
   using error::error;
 };
+
+// A get() that was given a time throws it. The future stays as it was.
+struct timed_out : error {
+  using error::error;
+};
+// What a wait for a time has found; the names are those of std::future_status.
+enum class future_status : std::uint8_t { ready, timeout };
 
 namespace detail {
 
@@ -46,7 +59,7 @@ struct listener {
 // What a future and its promise share, but for the value.
 class future_core {
  public:
-  // With so many references. `made_at`: for reports; its strings live as long as the program.
+  // It begins with so many references. Reports name `made_at`, whose strings live as long as the program.
   explicit future_core(unsigned references, const std::source_location& made_at) noexcept;
   future_core(const future_core&) = delete;
   future_core& operator=(const future_core&) = delete;
@@ -60,7 +73,11 @@ class future_core {
   void wait(const char* call) { wait(call, true); }
   // The same for what is set when the job stops, too, and uses the caller's stack until then.
   void wait_to_the_end(const char* call) { wait(call, false); }
-  // As is_ready(); where it is not, other work of this worker gets a turn.
+  // Waits for so many nanoseconds at most, and returns whether it is ready.
+  [[nodiscard]] bool wait_for(const char* call, std::int64_t duration);
+  // The same; throws timed_out where it is not.
+  void wait_or_throw(const char* call, std::int64_t duration);
+  // Returns is_ready(); when it is not, other work of this worker gets a turn.
   [[nodiscard]] bool test();
   // False: it is set already, and nobody will be told.
   [[nodiscard]] bool listen(listener& to) noexcept;
@@ -76,9 +93,14 @@ class future_core {
   // The promise, dropped without a value; the task, not run because a stop was requested.
   void break_promise() noexcept;
   void cancel() noexcept;
-  [[nodiscard]] const std::exception_ptr& failure() const noexcept { return failure_; }
+  // Null where there is a value. Who asks knows of it.
+  [[nodiscard]] const std::exception_ptr& failure() const noexcept {
+    if (failure_ != nullptr) [[unlikely]]
+      note_asked();
+    return failure_;
+  }
   void rethrow_failure() const {
-    if (failure_ != nullptr) std::rethrow_exception(failure_);
+    if (failure() != nullptr) std::rethrow_exception(failure_);
   }
   [[nodiscard]] const std::source_location& made_at() const noexcept { return made_at_; }
   // What gives the value, for reports: "the task", "the promise".
@@ -86,16 +108,25 @@ class future_core {
   [[nodiscard]] const char* giver() const noexcept { return giver_; }
 
  protected:
-  ~future_core() = default;
+  ~future_core() {
+    if (failure_ != nullptr) [[unlikely]]
+      tell_if_not_asked();
+  }
   void (*destroy_)(future_core&) noexcept = nullptr;
 
  private:
   void wait(const char* call, bool may_stop);
+  // Runs the newest task of this worker if it sets this: true when it has.
+  [[nodiscard]] bool run_giver(task_source& here);
   [[nodiscard]] bool is_last_reference() noexcept;
+  // Relaxed: who looks at the end has the last reference, whose count orders it.
+  void note_asked() const noexcept { is_asked_.store(true, std::memory_order_relaxed); }
+  void tell_if_not_asked() const noexcept;
 
   alignas(8) std::byte event_[8];
   alignas(8) std::byte references_[8];
   std::exception_ptr failure_;
+  mutable std::atomic<bool> is_asked_{false};  // Somebody has asked for the failure.
   const char* giver_ = "the promise";
   std::source_location made_at_;
 };
@@ -169,6 +200,22 @@ class held {
   State* state_ = nullptr;
 };
 
+template <class Duration>
+[[nodiscard]] future_status status_after(future_core& of, const char* call,
+                                         const Duration& duration) {
+  return of.wait_for(call, nanoseconds_of(duration)) ? future_status::ready
+                                                     : future_status::timeout;
+}
+// The clock may be set meanwhile.
+template <class Time>
+[[nodiscard]] future_status status_at(future_core& of, const char* call, const Time& when) {
+  for (;;) {
+    const auto left = when - Time::clock::now();
+    if (of.wait_for(call, nanoseconds_of(left))) return future_status::ready;
+    if (left <= left.zero()) return future_status::timeout;
+  }
+}
+
 [[noreturn, gnu::cold]] void refuse_empty_future(const char* call);
 [[noreturn, gnu::cold]] void refuse_second_value(const char* call);
 
@@ -237,6 +284,98 @@ struct spawned_task final : future_state<R>, task {
       mine.drop_reference();
     };
   }
+};
+
+// While it lives the first coroutine that begins here has a stack of its own, that of the task (coroutine.hpp).
+class nobody_below {
+ public:
+  nobody_below() noexcept;
+  ~nobody_below();
+  nobody_below(const nobody_below&) = delete;
+  nobody_below& operator=(const nobody_below&) = delete;
+
+ private:
+  std::uint32_t before_ = 0;
+};
+
+// f() returns a future, as a coroutine does, and the value is that future's. This is both tasks, one after the other.
+template <class R, class F>
+struct spawned_coroutine final : future_state<R>, continuation {
+  giving_function<R, F> f;
+  std::stop_token stop;
+  future<R> inner;
+  template <class G>
+  spawned_coroutine(G&& body, const task_options& how, const std::source_location& from)
+      : future_state<R>(2, from), f(std::forward<G>(body)), stop(how.stop) {
+    this->set_giver("the task");
+    this->destroy_ = [](future_core& self) noexcept {
+      free_pooled(static_cast<spawned_coroutine*>(&self));
+    };
+    urgency = how.priority;
+    joined_by = static_cast<future_core*>(this);
+    act = [](task& self, bool may_run) noexcept {
+      auto& mine = static_cast<spawned_coroutine&>(self);
+      if (!may_run || mine.stop.stop_requested()) {
+        mine.note_cancelled();
+        return mine.end();
+      }
+      mine.begin();
+    };
+  }
+
+ private:
+  void begin() noexcept {
+    try {
+      const nobody_below alone;
+      if constexpr (std::is_invocable_v<F&, std::stop_token>)
+        inner = std::invoke(*f, stop);
+      else
+        inner = std::invoke(*f);
+      if (!inner.valid())
+        refuse_empty_future("spawn of a function that returns a future: its get()");
+    } catch (...) {
+      this->note_failure(std::current_exception());
+      return end();
+    }
+    if (future_access::state(inner)->is_ready()) return pass_on();
+    // What f has captured stays: the coroutine may be a lambda, whose captures lie there.
+    joined_by = nullptr;
+    act = [](task& self, bool may_run) noexcept {
+      auto& mine = static_cast<spawned_coroutine&>(self);
+      if (may_run) return mine.pass_on();
+      mine.note_cancelled();
+      mine.end();
+    };
+    continue_after(*future_access::state(inner), *this);
+  }
+  void pass_on() noexcept {
+    const future_core& given = *future_access::state(inner);
+    if (given.failure() != nullptr)
+      this->note_failure(given.failure());
+    else
+      this->take_from([this]() -> R { return inner.get(); });
+    end();
+  }
+  void end() noexcept {
+    f.end();
+    if constexpr (!std::is_reference_v<R>) inner = {};
+    this->happen();
+    this->drop_reference();
+  }
+};
+
+// What the future of spawn(f) is of: what f() returns, or what the future is of that it returns.
+template <class R>
+struct spawned_result {
+  using type = R;
+  template <class F>
+  using task = spawned_task<R, F>;
+};
+template <class R>
+struct spawned_result<future<R>> {
+  using type = R;
+  template <class F>
+  using task = spawned_coroutine<R, F>;
 };
 
 // What f makes of the input: f(value), f() of a future of nothing, or f(future).
@@ -309,6 +448,21 @@ class [[nodiscard]] future {
   [[nodiscard]] bool is_ready() const { return checked("is_ready")->test(); }
   // Called by ranks and tasks.
   void wait() const { checked("wait")->wait("future::wait"); }
+  // It also returns when the time is over.
+  template <detail::duration_like Duration>
+  [[nodiscard]] future_status wait_for(const Duration& duration) const {
+    return detail::status_after(*checked("wait_for"), "future::wait_for", duration);
+  }
+  template <detail::time_point_like Time>
+  [[nodiscard]] future_status wait_until(const Time& when) const {
+    return detail::status_at(*checked("wait_until"), "future::wait_until", when);
+  }
+  // get() that throws timed_out when the time is over; the future is then as it was.
+  template <detail::duration_like Duration>
+  T get(const Duration& duration) {
+    checked("get")->wait_or_throw("future::get", detail::nanoseconds_of(duration));
+    return get();
+  }
   // The value, once, or the exception; the future is empty afterwards.
   T get() {
     checked("get")->wait("future::get");
@@ -370,6 +524,19 @@ class [[nodiscard]] shared_future {
   [[nodiscard]] bool valid() const noexcept { return state_.get() != nullptr; }
   [[nodiscard]] bool is_ready() const { return checked("is_ready")->test(); }
   void wait() const { checked("wait")->wait("shared_future::wait"); }
+  template <detail::duration_like Duration>
+  [[nodiscard]] future_status wait_for(const Duration& duration) const {
+    return detail::status_after(*checked("wait_for"), "shared_future::wait_for", duration);
+  }
+  template <detail::time_point_like Time>
+  [[nodiscard]] future_status wait_until(const Time& when) const {
+    return detail::status_at(*checked("wait_until"), "shared_future::wait_until", when);
+  }
+  template <detail::duration_like Duration>
+  decltype(auto) get(const Duration& duration) const {
+    checked("get")->wait_or_throw("shared_future::get", detail::nanoseconds_of(duration));
+    return get();
+  }
   // The value stays in place, for as long as a copy of this future lives.
   decltype(auto) get() const {
     checked("get")->wait("shared_future::get");
@@ -438,8 +605,9 @@ class promise {
   bool is_given_ = false;
 };
 
-// A task that runs f(), or f(std::stop_token); the future of what it returns. Called by ranks and tasks, also in
-// chunks of loops. A future that is dropped does not wait; the job does.
+// A task that runs f(), or f(std::stop_token); the future of what it returns, and where that is a future, of its value: f
+// may be a coroutine, which then begins on a stack of its own. Called by ranks and tasks, also in chunks of loops. A future
+// that is dropped does not wait; the job does.
 template <class F>
 auto spawn(F&& f, const task_options& how = {},
            const std::source_location& at = std::source_location::current()) {
@@ -447,11 +615,12 @@ auto spawn(F&& f, const task_options& how = {},
   constexpr bool takes_token = std::is_invocable_v<body&, std::stop_token>;
   static_assert(takes_token || std::is_invocable_v<body&>,
                 "a task is a function without arguments, or of a std::stop_token");
-  using result =
-      typename std::conditional_t<takes_token, std::invoke_result<body&, std::stop_token>,
-                                  std::invoke_result<body&>>::type;
+  using given = detail::spawned_result<typename std::conditional_t<
+      takes_token, std::invoke_result<body&, std::stop_token>, std::invoke_result<body&>>::type>;
+  using result = typename given::type;
   detail::check_may_spawn("spawn");
-  auto* made = detail::make_pooled<detail::spawned_task<result, body>>(std::forward<F>(f), how, at);
+  auto* made =
+      detail::make_pooled<typename given::template task<body>>(std::forward<F>(f), how, at);
   future<result> of_made =
       detail::future_access::adopt(static_cast<detail::future_state<result>*>(made));
   detail::submit(*made, how.priority);
@@ -474,9 +643,14 @@ template <class T>
 
 // --- Of several futures ----------------------------------------------------------------------------
 
+namespace detail {
+template <class T>
+using value_in_tuple = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+}
+
 template <class T>
 struct when_any_result {
-  std::size_t index;  // Of one that is ready.
+  std::size_t index;  // One that is ready.
   std::vector<future<T>> futures;
 };
 
@@ -506,6 +680,13 @@ template <class T>
     const std::source_location& at = std::source_location::current());
 template <class... T>
 [[nodiscard]] future<std::tuple<future<T>...>> when_all(future<T>... all);
+// The values of all, or the exception of the first in their order that has one; ready when all are. Futures of nothing
+// give nothing: future<void>; within a tuple, std::monostate.
+template <class T>
+[[nodiscard]] auto collect(std::vector<future<T>> all,
+                           const std::source_location& at = std::source_location::current());
+template <class... T>
+[[nodiscard]] future<std::tuple<detail::value_in_tuple<T>...>> collect(future<T>... all);
 // Ready when one is. Of none, never: throws weft::error.
 template <class T>
 [[nodiscard]] future<when_any_result<T>> when_any(
@@ -593,6 +774,29 @@ future<std::vector<Future>> gather_all(std::vector<Future>&& all, const std::sou
 
 }  // namespace detail
 
+namespace detail {
+
+// One exception stands for those of all.
+template <class T>
+void ask(const future<T>& one) noexcept {
+  static_cast<void>(future_access::state(one)->failure());
+}
+template <class T>
+void ask_all(const std::vector<future<T>>& all) noexcept {
+  for (const future<T>& one : all) ask(one);
+}
+template <class T>
+[[nodiscard]] value_in_tuple<T> taken_for_tuple(future<T>& one) {
+  if constexpr (std::is_void_v<T>) {
+    one.get();
+    return {};
+  } else {
+    return one.get();
+  }
+}
+
+}  // namespace detail
+
 template <class T>
 future<std::vector<future<T>>> when_all(std::vector<future<T>> all,
                                         const std::source_location& at) {
@@ -622,6 +826,42 @@ future<std::tuple<future<T>...>> when_all(future<T>... all) {
       gathered->inputs);
   gathered->arrive();
   return of_all;
+}
+
+template <class T>
+auto collect(std::vector<future<T>> all, const std::source_location& at) {
+  static_assert(!std::is_reference_v<T>,
+                "weft: collect gives values: of references use when_all()");
+  if constexpr (!std::is_reference_v<T>)
+    return when_all(std::move(all), at)
+        .then(
+            [](std::vector<future<T>> ready) {
+              detail::ask_all(ready);
+              if constexpr (std::is_void_v<T>) {
+                for (future<T>& one : ready) one.get();
+              } else {
+                std::vector<T> values;
+                values.reserve(ready.size());
+                for (future<T>& one : ready) values.push_back(one.get());
+                return values;
+              }
+            },
+            at);
+}
+
+template <class... T>
+future<std::tuple<detail::value_in_tuple<T>...>> collect(future<T>... all) {
+  static_assert(!(std::is_reference_v<T> || ...),
+                "weft: collect gives values: of references use when_all()");
+  return when_all(std::move(all)...).then([](std::tuple<future<T>...> ready) {
+    return std::apply(
+        [](future<T>&... one) {
+          (detail::ask(one), ...);
+          // Braces evaluate from the left.
+          return std::tuple<detail::value_in_tuple<T>...>{detail::taken_for_tuple(one)...};
+        },
+        ready);
+  });
 }
 
 template <class T>

@@ -28,7 +28,7 @@ class group_core {
   group_core& operator=(const group_core&) = delete;
 
   void spawn(task& work, priority urgency);
-  void finish() noexcept;  // By each that was spawned, at its end.
+  void finish() noexcept;  // Each task that was spawned calls it at its end.
   void fail(std::exception_ptr why) noexcept;
   void wait();
   void request_stop() noexcept;

@@ -7,7 +7,7 @@
 
 namespace weft {
 
-// As std::latch; whoever waits lets its worker go on. It lives until all calls on it have returned.
+// It is what std::latch is, but who waits lets its worker go on. It lives until all calls on it have returned.
 class latch {
  public:
   explicit latch(std::ptrdiff_t expected,

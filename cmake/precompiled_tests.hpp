@@ -1,0 +1,5 @@
+// The same for tests.
+#pragma once
+#include <gtest/gtest.h>
+
+#include "precompiled.hpp"
