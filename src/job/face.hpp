@@ -98,7 +98,7 @@ struct face_job {
   // Why a job fails although all its ranks have ended well; empty: it does not.
   [[nodiscard]] virtual std::string wrong_at_end() { return {}; }
   // In a job with `check` that has not failed: adds what its ranks have left behind.
-  virtual void look_at_rest(diagnosis::job_checks&) {}
+  virtual void look_when_quiescent(diagnosis::job_checks&) {}
   virtual void free_rest() noexcept {}
 };
 

@@ -3,7 +3,7 @@
 // have been over before, and a deadlock is looked for again without them. So a check that holds waits ends no program.
 //
 //   a rank      begins a wait with `hold`, whose `is_let_go()` is part of the wait's condition
-//   the worker  that finds that all rest calls let_go_at_rest(); true: it is no deadlock
+//   the worker  that finds that all rest calls let_go_when_quiescent(); true: it is no deadlock
 //   the monitor wakes workers now and then, so that a hold that has lasted long enough ends although other ranks compute
 //               or poll
 #pragma once
@@ -19,7 +19,7 @@ namespace weft::detail {
 class held_waits {
  public:
   // Called by the worker that found that all rest. True: there were held waits, which go on now.
-  bool let_go_at_rest(scheduler& workers) noexcept {
+  bool let_go_when_quiescent(scheduler& workers) noexcept {
     if (count_.load(std::memory_order_relaxed) == 0) return false;
     rests_.fetch_add(1, std::memory_order_relaxed);
     wake(workers);
@@ -41,11 +41,11 @@ class held_waits {
     hold(const hold&) = delete;
     hold& operator=(const hold&) = delete;
     // All ranks waited.
-    [[nodiscard]] bool has_come_to_rest() const noexcept {
+    [[nodiscard]] bool was_quiescent_since() const noexcept {
       return of_.rests_.load(std::memory_order_relaxed) != rests_before_;
     }
     [[nodiscard]] bool is_let_go() const noexcept {
-      return has_come_to_rest() || now_ns() - since_ns_ > held_wait_ns_max;
+      return was_quiescent_since() || now_ns() - since_ns_ > held_wait_ns_max;
     }
 
    private:

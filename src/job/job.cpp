@@ -119,7 +119,7 @@ void end_checks(job& j, failure_note& failure) {
   j.checks->set_call({});
   if (failure.status() == 0) {
     j.workers->deliver_rest();
-    j.each_face([&](face_job& face) { face.look_at_rest(*j.checks); });
+    j.each_face([&](face_job& face) { face.look_when_quiescent(*j.checks); });
   }
   j.checks->tell();
   if (j.checks->has_errors())

@@ -205,12 +205,12 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
       watch.call();
     });
   // In a job of one process rest is a deadlock, unless a check holds waits.
-  struct rest_alone final : rest_observer {
+  struct rest_alone final : quiescence_observer {
     rest_alone(job& of, deadlock_note& noted, monitor& told)
         : j(of), deadlock(noted), watch(told) {}
     answer look(worker&) noexcept override { return answer::tell; }
     void tell(worker&) override {
-      if (j.held != nullptr && j.held->let_go_at_rest(*j.workers)) return;
+      if (j.held != nullptr && j.held->let_go_when_quiescent(*j.workers)) return;
       if (deadlock.note(j)) watch.call();
     }
     job& j;
@@ -218,9 +218,9 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
     monitor& watch;
   } alone(j, deadlock, watch);
   if (ending != nullptr)
-    j.workers->set_rest_observer(*ending);
+    j.workers->set_quiescence_observer(*ending);
   else
-    j.workers->set_rest_observer(alone);
+    j.workers->set_quiescence_observer(alone);
   j.workers->run();
   j.stop_by_timeout = nullptr;
   if (ending != nullptr) ending->set_describer(nullptr);

@@ -48,7 +48,7 @@ bool messaging::end_operations_with_dead(worker& here) {
 
 void messaging::rank_ended(job_rank& r) {
   const auto& mine = static_cast<rank_state&>(r);
-  if (mine.watch != nullptr) mine.watch->look_at_rest(*in_job.checks);
+  if (mine.watch != nullptr) mine.watch->look_when_quiescent(*in_job.checks);
 }
 
 std::uint64_t messaging::done_by(const job_rank& r) const {
@@ -56,7 +56,7 @@ std::uint64_t messaging::done_by(const job_rank& r) const {
   return all.sent + all.received + all.collectives;
 }
 
-void messaging::look_at_rest(diagnosis::job_checks& checks) {
+void messaging::look_when_quiescent(diagnosis::job_checks& checks) {
   look_at_unreceived(checks, in_job);
 }
 

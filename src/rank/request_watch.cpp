@@ -189,7 +189,7 @@ void request_watch::ended(const operation& op) noexcept {
   by_operation_.erase(found);
 }
 
-void request_watch::look_at_rest(diagnosis::job_checks& to) const {
+void request_watch::look_when_quiescent(diagnosis::job_checks& to) const {
   for (const entry& e : active_)
     to.add({diagnosis::finding::kind::error,
             formatted("rank {} ended, but {}, started in {}, is still active: wait() for it or "

@@ -25,7 +25,7 @@ class request_watch {
   void used(diagnosis::job_checks& to, int rank, const char* call, const segments& memory,
             bool writes) const;
   // Adds what is still active when the rank has ended.
-  void look_at_rest(diagnosis::job_checks& to) const;
+  void look_when_quiescent(diagnosis::job_checks& to) const;
 
   struct entry {
     const operation* op;

@@ -145,7 +145,7 @@ struct messaging : face_job {
                               diagnosis::wait_record& into) override;
   [[nodiscard]] diagnosis::group_record describe_group(const void* group) override;
   [[nodiscard]] std::uint64_t done_by(const job_rank& r) const override;
-  void look_at_rest(diagnosis::job_checks& checks) override;
+  void look_when_quiescent(diagnosis::job_checks& checks) override;
   void free_rest() noexcept override;
 
   job& in_job;

@@ -92,7 +92,7 @@ bool worker_device::poll() noexcept {
   bool any = device_.progress() > 0;
   if (!attempts_.empty()) [[unlikely]]
     any |= try_again();
-  if (device_.index() == 0) owner_.whole_->attend();
+  if (device_.index() == 0) owner_.whole_->progress();
   const int deaths = owner_.deaths_.value();
   if (deaths == 0) [[likely]]
     return any;
@@ -124,7 +124,7 @@ bool worker_device::try_again() noexcept {
   return any;
 }
 
-// A death that a glance has met is acted upon before the worker sleeps.
+// A death that poll_cheap() has met is acted upon before the worker sleeps.
 bool worker_device::busy() const noexcept {
   return awake_ != 0 || !attempts_.empty() || owner_.deaths_.hint() != deaths_seen_.hint();
 }
@@ -135,9 +135,9 @@ int worker_device::count_living() const noexcept {
   return count;
 }
 
-void worker_device::look_before_rest(bool may_be_last) noexcept {
-  look_before_rest_.reset();
-  if (may_be_last) look_before_rest_ = owner_.look();
+void worker_device::look_before_parking(bool may_be_last) noexcept {
+  look_before_parking_.reset();
+  if (may_be_last) look_before_parking_ = owner_.look();
 }
 
 bool worker_device::at_rest() const noexcept {
@@ -162,7 +162,7 @@ void worker_device::disarm() noexcept {
   armed_ = false;
 }
 
-outside::bell worker_device::ringing() const noexcept {
+event_source::bell worker_device::ringing() const noexcept {
   if (armed_)
     for (const comm::doorbell& door : device_.doorbells())
       if (door.word != nullptr) return {door.word, door.value, door.shared};
@@ -208,7 +208,7 @@ network_look network::look() const noexcept {
 }
 
 // A worker that has been rung for a death may end a wait of its ranks by it, which is no message.
-bool network::was_at_rest(const network_look& first, const network_look& second) const noexcept {
+bool network::was_quiescent(const network_look& first, const network_look& second) const noexcept {
   return first.deaths == second.deaths &&
          first.deaths_seen == first.deaths * static_cast<std::int64_t>(devices_.size()) &&
          are_of_one_moment(turns_, first.counted, second.counted);
@@ -219,7 +219,7 @@ void network::attach(scheduler& workers, pass_hook& whole) {
   whole_ = &whole;
   descriptors_ = std::make_unique<descriptor_watch>(workers);
   for (std::size_t i = 0; i < devices_.size(); ++i)
-    workers.at(static_cast<int>(i)).set_outside(*devices_[i]);
+    workers.at(static_cast<int>(i)).set_events(*devices_[i]);
   // Made here, since a thread that a worker makes is bound to the worker's core.
   if (core_->options().shared_devices)
     progress_ = std::make_unique<progress_worker>(*this, workers);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "bootstrap/bootstrap.hpp"
-#include "sched/outside.hpp"
+#include "sched/event_source.hpp"
 #include "sched/scheduler.hpp"
 #include "sync/lifetime_count.hpp"
 #include "sync/published.hpp"
@@ -38,7 +38,7 @@ struct network_look {
 
 // A worker's device as the worker polls it, with the counts of its messages. Only that worker's thread uses it; other
 // threads read the counts. Nobody but remote::port posts to the device, and that counts.
-class worker_device final : public outside {
+class worker_device final : public event_source {
  public:
   worker_device(network& owner, comm::device& device);
 
@@ -49,8 +49,8 @@ class worker_device final : public outside {
     return of_process_[static_cast<std::size_t>(process)];
   }
   // What was counted before this worker parked; none: it did not expect to be the last.
-  [[nodiscard]] const std::optional<network_look>& look_before_rest() const noexcept {
-    return look_before_rest_;
+  [[nodiscard]] const std::optional<network_look>& look_before_parking() const noexcept {
+    return look_before_parking_;
   }
   // The number of dead processes from which this device has delivered everything, and whose waiters this worker has
   // ended.
@@ -78,10 +78,10 @@ class worker_device final : public outside {
   }
 
   bool poll() noexcept override;
-  bool glance() noexcept override { return device_.progress() > 0; }
+  bool poll_cheap() noexcept override { return device_.progress() > 0; }
   [[nodiscard]] bool busy() const noexcept override;
-  [[nodiscard]] bool at_rest() const noexcept override;
-  void look_before_rest(bool may_be_last) noexcept override;
+  [[nodiscard]] bool no_writes_pending() const noexcept override;
+  void look_before_parking(bool may_be_last) noexcept override;
   [[nodiscard]] bool arm() noexcept override;
   void disarm() noexcept override;
   [[nodiscard]] bell ringing() const noexcept override;
@@ -133,7 +133,7 @@ class worker_device final : public outside {
   bool armed_ = false;
   int awake_ = 0;
   int lost_seen_ = 0;
-  std::optional<network_look> look_before_rest_;
+  std::optional<network_look> look_before_parking_;
   std::vector<traffic_count<>> of_process_;
   alignas(padding_bytes) traffic_count<> all_;
   published<int> deaths_seen_{0};
@@ -143,11 +143,11 @@ class worker_device final : public outside {
 class pass_hook {
  public:
   // Called in each pass of worker 0.
-  virtual void attend() noexcept = 0;
+  virtual void progress() noexcept = 0;
   // Called by a worker of a stopping job once nothing of its own writes into memory of ranks. True: this holds in all
   // processes, and its ranks may unwind.
   [[nodiscard]] virtual bool may_unwind(int worker) noexcept = 0;
-  // As outside::sleep_ns_max().
+  // As event_source::sleep_ns_max().
   [[nodiscard]] virtual std::int64_t sleep_ns_max() const noexcept = 0;
 
  protected:
@@ -183,7 +183,7 @@ class network {
   [[nodiscard]] std::vector<std::unique_ptr<worker_device>>& devices() noexcept { return devices_; }
   // The device of worker `here`.
   [[nodiscard]] static worker_device& of(const worker& here) noexcept {
-    return static_cast<worker_device&>(*here.outside());
+    return static_cast<worker_device&>(*here.events());
   }
 
   // Who may call a handler of messages.
@@ -211,8 +211,8 @@ class network {
   [[nodiscard]] network_look look() const noexcept;
   // Called for two looks between which all workers were parked at a moment: whether both have the numbers of that moment, and
   // nobody had anything in hand then.
-  [[nodiscard]] bool was_at_rest(const network_look& first,
-                                 const network_look& second) const noexcept;
+  [[nodiscard]] bool was_quiescent(const network_look& first,
+                                   const network_look& second) const noexcept;
   // Whether any process is dead. Ask a device which.
   [[nodiscard]] bool any_has_died() const noexcept { return deaths_.hint() != 0; }
 

@@ -175,7 +175,8 @@ void termination::handle(int from, const comm::event& happened) {
   const std::string_view text(reinterpret_cast<const char*>(happened.data),
                               happened.data == nullptr ? 0 : happened.size);
   const std::uint64_t round = happened.tag >> 8;
-  const rest_agreement::statement said{{happened.head[0], happened.head[1]}, text, happened.user};
+  const quiescence_agreement::statement said{
+      {happened.head[0], happened.head[1]}, text, happened.user};
   switch (static_cast<message>(happened.tag & kind_mask)) {
     case message::ended:
       w.ended = true;
@@ -232,8 +233,8 @@ void termination::handle(int from, const comm::event& happened) {
   }
 }
 
-rest_agreement::deaths termination::deaths() const {
-  rest_agreement::deaths known;
+quiescence_agreement::deaths termination::deaths() const {
+  quiescence_agreement::deaths known;
   for (std::size_t p = 0; p < dead_.size(); ++p)
     known.is_dead.push_back(is_dead(static_cast<int>(p)));
   known.list = dead_list();
@@ -276,7 +277,7 @@ void termination::coordinate_end() {
 void termination::coordinate_quiet() {
   if (!is_coordinator() || decided_ || describing_) return;
   if (any_dead() && !actions_.survive_failures) return;  // The death ends the job.
-  const rest_agreement::deaths known = deaths();
+  const quiescence_agreement::deaths known = deaths();
   if (known.list.size() >= dead_listed_max * sizeof(std::uint32_t)) return;
   if (all([](const participant& w) { return w.ended; })) return;
   if (agreement_.may_ask(known)) broadcast(message::confirm);
@@ -335,33 +336,33 @@ message_counts termination::count() const noexcept {
 }
 
 // Called by the worker that parked last: all were parked at a moment between its first look and this one.
-rest_observer::answer termination::look(worker& last) noexcept {
-  if (last.outside() == nullptr) {  // A helper, which has no device.
+quiescence_observer::answer termination::look(worker& last) noexcept {
+  if (last.events() == nullptr) {  // A helper, which has no device.
     workers_.at(0).notify();
     return answer::sleep;
   }
   const std::lock_guard hold(lock_);
-  at_rest_.reset();
-  const std::optional<network_look>& first = network::of(last).look_before_rest();
+  quiescent_counts_.reset();
+  const std::optional<network_look>& first = network::of(last).look_before_parking();
   const message_counts dead = share_of_dead();
   const network_look second = between_.look();
-  if (!first || !between_.was_at_rest(*first, second) || dead_count_.value() != second.deaths)
+  if (!first || !between_.was_quiescent(*first, second) || dead_count_.value() != second.deaths)
     return answer::look_again;
   const traffic& sums = second.counted.sums;
   if (sums.begun != sums.ended) return answer::sleep;  // What is under way wakes a worker.
   const message_counts now{sums.sent - dead.sent, sums.received - dead.received};
   if (told_valid_ && now == told_ && !is_asked_) return answer::sleep;
-  at_rest_ = now;
+  quiescent_counts_ = now;
   return answer::tell;
 }
 
 // What look() has found holds of the moment at which all were parked, also when somebody has woken since.
 void termination::tell(worker&) {
   const std::lock_guard hold(lock_);
-  if (!at_rest_) return;  // A death has become known.
-  const bool is_same = told_valid_ && *at_rest_ == told_;
+  if (!quiescent_counts_) return;  // A death has become known.
+  const bool is_same = told_valid_ && *quiescent_counts_ == told_;
   if (is_same && !is_asked_) return;
-  told_ = *at_rest_;
+  told_ = *quiescent_counts_;
   told_valid_ = true;
   state(std::exchange(is_asked_, false) && is_same ? message::confirmed : message::quiet, told_);
 }
@@ -375,7 +376,7 @@ void termination::give_urgent() noexcept {
 void termination::fail(const std::string& text, int exit_status) {
   const std::lock_guard hold(lock_);
   const worker* here = worker::current();
-  if (here == nullptr || here->outside() == nullptr) {
+  if (here == nullptr || here->events() == nullptr) {
     // Told at once: no worker may come to a pass, since all ranks may compute for ever.
     if (is_coordinator()) say_why(text, exit_status);
     failures_.emplace_back(text, exit_status);
@@ -400,7 +401,7 @@ void termination::process_died(int process, const std::string& why) {
     // Everything is said anew: a new coordinator has heard nothing yet, and the counts that were said include messages
     // of the dead. Ranks that waited for the dead go on.
     said_ended_ = said_halted_ = told_valid_ = is_asked_ = false;
-    at_rest_.reset();
+    quiescent_counts_.reset();
     describing_ = false;
     agreement_.forget_round();
     if (!decided_ && told_failure_) failures_.push_back(*told_failure_);
@@ -426,7 +427,7 @@ void termination::end_by_death() {
   actions_.stop(1);
 }
 
-void termination::attend() noexcept {
+void termination::progress() noexcept {
   const bool stops = workers_.stopping();
   if (!has_urgent_.load(std::memory_order_relaxed) && !workers_.fibers_have_ended() && !stops)
       [[likely]]
@@ -452,7 +453,8 @@ void termination::attend() noexcept {
     if (!said_ended_ || now != ended_with_) {
       said_ended_ = true;
       ended_with_ = now;
-      told_valid_ = false;  // The coordinator has other counts now than those at rest.
+      told_valid_ =
+          false;  // The coordinator has other counts now than those when it was quiescent.
       state(message::ended, now);
       coordinate_end();
     }

@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "runtime/network.hpp"
-#include "runtime/rest_agreement.hpp"
+#include "runtime/quiescence_agreement.hpp"
 #include "sync/published.hpp"
 
 namespace weft {
 
-class termination final : public pass_hook, public rest_observer {
+class termination final : public pass_hook, public quiescence_observer {
  public:
   struct actions {
     // Called on the coordinator, once: tells people the job's first failure.
@@ -59,7 +59,7 @@ class termination final : public pass_hook, public rest_observer {
   }
   [[nodiscard]] bool any_dead() const noexcept { return dead_count_.value() != 0; }
 
-  void attend() noexcept override;
+  void progress() noexcept override;
   bool may_unwind(int worker) noexcept override;
   std::int64_t sleep_ns_max() const noexcept override;
 
@@ -104,7 +104,7 @@ class termination final : public pass_hook, public rest_observer {
 
   [[nodiscard]] std::string dead_list() const;
   void send_text(message what, std::uint64_t first, std::string_view text);
-  [[nodiscard]] rest_agreement::deaths deaths() const;
+  [[nodiscard]] quiescence_agreement::deaths deaths() const;
   void stop(int exit_status);
   void say_why(const std::string& text, int exit_status);
   void coordinate_failure(const std::string& text, int exit_status);
@@ -134,14 +134,14 @@ class termination final : public pass_hook, public rest_observer {
   // One lock for all that follows: no message of a rank comes by here.
   std::recursive_mutex lock_;
   std::vector<participant> participants_;
-  rest_agreement agreement_;  // Of the coordinator, or of who may become it.
+  quiescence_agreement agreement_;  // Of the coordinator, or of who may become it.
   std::vector<bool> halted_workers_;
   std::vector<std::pair<std::string, int>> failures_;  // From threads that are no workers.
   std::optional<std::pair<std::string, int>>
       told_failure_;   // The coordinator it went to may have died.
   std::string death_;  // The text about the first dead process, when it ends the job.
   std::uint64_t death_since_ns_ = 0;
-  std::optional<message_counts> at_rest_;  // What look() has found, for tell().
+  std::optional<message_counts> quiescent_counts_;  // What look() has found, for tell().
   message_counts told_;
   bool told_valid_ = false;
   bool is_asked_ = false;  // By the coordinator, whether that is so still.

@@ -56,7 +56,7 @@ attached_thread::attached_thread(const thread_origin& from)
 attached_thread::~attached_thread() {
   // Before it fell asleep the worker asked to be woken by what comes from other processes. This thread's polls may have
   // used up that wake-up.
-  if (of_.asleep_for_ != nullptr && of_.outside_ != nullptr) of_.notify();
+  if (of_.asleep_for_ != nullptr && of_.events_ != nullptr) of_.notify();
   remove();
   of_.handoff_lock_->give();
   from_.way_in->leave();

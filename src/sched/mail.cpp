@@ -18,7 +18,7 @@ worker::ring* worker::connect(int to) {
     made = place.get();
   }
   outbound_[static_cast<std::size_t>(to)] = made;
-  owner_.attract_attention();
+  owner_.interrupt_workers();
   return made;
 }
 

@@ -63,7 +63,7 @@ moving_threads::~moving_threads() = default;
 void moving_threads::run() {
   for (worker_place& p : places_) {
     worker& w = *p.of;
-    WEFT_ASSERT(w.outside_ == nullptr);
+    WEFT_ASSERT(w.events_ == nullptr);
     w.root_.stack = w.stacks_.take();
     w.root_.flow.emplace(w.root_.stack, &moving_threads::root_main, &p);
     w.running_ = &w.root_;

@@ -18,8 +18,8 @@ bool worker::has_work(const waiter& w) noexcept {
   if (has_own_work(w)) return true;
   if (source_ != nullptr && (source_->has_arrivals() || (w.may_switch && source_->has_own())))
     return true;
-  if (outside_ != nullptr && (outside_->busy() || !outside_->arm())) return true;
-  if (owner_.attention_.hint() != attended_) return true;
+  if (events_ != nullptr && (events_->busy() || !events_->arm())) return true;
+  if (owner_.interrupts_.hint() != interrupts_seen_) return true;
   for (const inbound& from : inbound_)
     if (from.records->front() != 0) return true;
   for (const looked_at& at : looked_at_)
@@ -37,38 +37,40 @@ parked_count<>::outcome worker::try_park(const waiter& w) {
 }
 
 // Called by the worker that has parked last.
-rest_observer::answer worker::look_at_rest(const rest_look& before, const waiter& w) {
-  using answer = rest_observer::answer;
+quiescence_observer::answer worker::look_when_quiescent(const quiescence_look& before,
+                                                        const waiter& w) {
+  using answer = quiescence_observer::answer;
   if (owner_.has_ended() || owner_.stopping()) return answer::sleep;
   // What lives wakes a worker, or the monitor does when it has ended.
   if (!owner_.none_since(before))
-    return owner_.none_since(owner_.look_before_rest()) ? answer::look_again : answer::sleep;
+    return owner_.none_since(owner_.look_before_parking()) ? answer::look_again : answer::sleep;
   if (has_work(w)) return answer::look_again;
-  return owner_.rest_observer_ != nullptr ? owner_.rest_observer_->look(*this) : answer::sleep;
+  return owner_.quiescence_observer_ != nullptr ? owner_.quiescence_observer_->look(*this)
+                                                : answer::sleep;
 }
 
 void worker::park(waiter& w) {
   using outcome = parked_count<>::outcome;
   // However this returns, the outside and writers of memory need not wake this worker any more.
   struct awake_again {
-    class outside* of;
+    event_source* of;
     memory_watch<>* watch;
     ~awake_again() {
       if (of != nullptr) of->disarm();
       if (watch != nullptr) watch->disarm();
     }
-  } const guard{outside_, memory_watch_};
+  } const guard{events_, memory_watch_};
   // Before the count: a thread that ends later may have woken a worker after all were parked.
-  const rest_look before = owner_.look_before_rest();
-  if (outside_ != nullptr) outside_->look_before_rest(owner_.parked_.all_but_one());
+  const quiescence_look before = owner_.look_before_parking();
+  if (events_ != nullptr) events_->look_before_parking(owner_.parked_.all_but_one());
   const outcome now_is = try_park(w);
   if (now_is == outcome::awake) return;
   if (now_is == outcome::last) {
-    using answer = rest_observer::answer;
-    if (const answer next = look_at_rest(before, w); next != answer::sleep) {
+    using answer = quiescence_observer::answer;
+    if (const answer next = look_when_quiescent(before, w); next != answer::sleep) {
       owner_.parked_.leave(spot_);
-      if (outside_ != nullptr) outside_->disarm();
-      if (next == answer::tell) owner_.rest_observer_->tell(*this);
+      if (events_ != nullptr) events_->disarm();
+      if (next == answer::tell) owner_.quiescence_observer_->tell(*this);
       return;
     }
   }
@@ -84,8 +86,8 @@ void worker::park(waiter& w) {
     const std::uint64_t now = now_ns();
     timeout = deadline > now ? static_cast<std::int64_t>(deadline - now) : 0;
   }
-  if (outside_ != nullptr)
-    if (const std::int64_t most = outside_->sleep_ns_max(); most >= 0)
+  if (events_ != nullptr)
+    if (const std::int64_t most = events_->sleep_ns_max(); most >= 0)
       timeout = timeout < 0 ? most : std::min(timeout, most);
   ++counts_.parks;
   const trace_span traced(trace_kind::park, -1);
@@ -110,7 +112,7 @@ void worker::sleep(std::int64_t timeout_ns) {
   // In a chunk it keeps its thread: frames of another rank lie on its stack.
   if (place_ != nullptr && !in_chunk()) [[unlikely]]
     return owner_.moving_->sleep(*this, timeout_ns);
-  const outside::bell bell = outside_ != nullptr ? outside_->ringing() : outside::bell{};
+  const event_source::bell bell = events_ != nullptr ? events_->ringing() : event_source::bell{};
   for (;;) {
     if (bell.word == nullptr ? spot_.sleep(timeout_ns)
                              : spot_.sleep_beside(*bell.word, bell.value, bell.shared, timeout_ns))

@@ -152,15 +152,15 @@ void scheduler::abandon_network_work() noexcept {
   for (std::uint64_t left = network_work_.abandon(); left != 0; --left) count_out();
 }
 
-void scheduler::attract_attention() noexcept {
-  attention_.add(1);
+void scheduler::interrupt_workers() noexcept {
+  interrupts_.add(1);
   for (const auto& w : workers_) w->notify();
 }
 
 void scheduler::request_stop() noexcept {
-  if (stop_.hint()) return;  // Of several at the same time each may attract attention.
+  if (stop_.hint()) return;  // Of several at the same time each may interrupt the workers.
   stop_.publish(true);
-  attract_attention();
+  interrupt_workers();
 }
 
 bool scheduler::on_every_worker(const std::function<void(worker&)>& collect) {
@@ -171,7 +171,7 @@ bool scheduler::on_every_worker(const std::function<void(worker&)>& collect) {
     ++collect_round_;
     collect_left_ = worker_count();
   }
-  attract_attention();
+  interrupt_workers();
   std::uint64_t deadline = now_ns() + pass_ns_max;
   for (int left = worker_count(); left > 0 && now_ns() < deadline;) {
     sleep_in_kernel(std::chrono::milliseconds(1));

@@ -71,7 +71,9 @@ class scheduler {
   // and does not wait.
   void set_handler(std::uint8_t kind, mail_handler handler) noexcept { handlers_[kind] = handler; }
   // Called before run(). `observer` outlives it. Rest is a deadlock, unless another process brings work.
-  void set_rest_observer(rest_observer& observer) noexcept { rest_observer_ = &observer; }
+  void set_quiescence_observer(quiescence_observer& observer) noexcept {
+    quiescence_observer_ = &observer;
+  }
   // Called by a worker that becomes shared: threads that ranks have made may bring work from now on.
   void note_attached() noexcept { attached_threads_.store(true, std::memory_order_relaxed); }
   // Called by any thread, hints: whether a thread that a rank has made lives, and how many of them wait in calls of
@@ -147,7 +149,7 @@ class scheduler {
   // Called by any thread: wakes up to `count` parked workers that may steal, for a loop of worker `owner`.
   void wake_thieves(int owner, int count) noexcept;
   // Called by any thread, but not in signal handlers: each worker's next pass calls hooks.look.
-  void look_for_calls() noexcept { attract_attention(); }
+  void look_for_calls() noexcept { interrupt_workers(); }
   [[nodiscard]] bool any_parked() const noexcept { return parked_.any(); }
 
  private:
@@ -155,16 +157,16 @@ class scheduler {
   friend class moving_threads;
 
   void run_bound();
-  void attract_attention() noexcept;
+  void interrupt_workers() noexcept;
   void count_out() noexcept;
   // The first look comes before a worker parks, the second after it was the last to park.
-  [[nodiscard]] rest_look look_before_rest() const noexcept {
+  [[nodiscard]] quiescence_look look_before_parking() const noexcept {
     return {made_->lived.ended(), timers_.ended()};
   }
   [[nodiscard]] bool no_attached_since(std::uint64_t ended) const noexcept {
     return !attached_threads_.load(std::memory_order_relaxed) || made_->lived.none_since(ended);
   }
-  [[nodiscard]] bool none_since(const rest_look& look) const noexcept {
+  [[nodiscard]] bool none_since(const quiescence_look& look) const noexcept {
     return no_attached_since(look.threads_ended) && timers_.none_since(look.timers_ended);
   }
   // Called by each worker in a stop, when all have acknowledged it.
@@ -174,7 +176,7 @@ class scheduler {
   scheduler_options options_;
   const spinning spinning_;
   std::array<mail_handler, mail_kinds> handlers_{};
-  rest_observer* rest_observer_ = nullptr;
+  quiescence_observer* quiescence_observer_ = nullptr;
   wait_watcher watcher_ = nullptr;
   void* user_data_ = nullptr;
   void* job_ = nullptr;
@@ -194,8 +196,8 @@ class scheduler {
     lifetime_count<> lived;
   };
   const std::shared_ptr<threads_of_ranks> made_ = std::make_shared<threads_of_ranks>();
-  // Changes when workers have to look at something rare; worker::attend() finds out what.
-  alignas(padding_bytes) published<std::uint64_t> attention_;
+  // Changes when workers have to look at something rare; worker::handle_interrupts() finds out what.
+  alignas(padding_bytes) published<std::uint64_t> interrupts_;
   published<bool> stop_;
   join_count<> stop_acknowledged_;  // Lowered by each worker, once.
 
@@ -220,9 +222,9 @@ inline void worker::send_reserved(const mail_room& record, int to, std::uint8_t 
 }
 
 inline worker::ring* worker::undivided_mail(int sender) noexcept {
-  // The value alone: attend() looks again.
+  // The value alone: handle_interrupts() looks again.
   if (undivided_left_ == 0 || first_ready() != nullptr || !looked_at_.empty() ||
-      owner_.attention_.hint() != attended_ || tracing())
+      owner_.interrupts_.hint() != interrupts_seen_ || tracing())
     return nullptr;
   ring* const mail = mail_of_[static_cast<std::size_t>(sender)];
   if (mail != nullptr) --undivided_left_;

@@ -8,9 +8,9 @@
 
 namespace weft {
 
-bool worker::attend() {
+bool worker::handle_interrupts() {
   const std::lock_guard hold(owner_.lock_);
-  attended_ = owner_.attention_.value();
+  interrupts_seen_ = owner_.interrupts_.value();
   inbound_.clear();
   for (std::size_t i = 0; i < inbound_storage_.size(); ++i) {
     mail_of_[i] = inbound_storage_[i].get();
@@ -22,7 +22,7 @@ bool worker::attend() {
   const bool is_asked =
       owner_.collect_ != nullptr && owner_.collected_[here] != owner_.collect_round_;
   if (is_asked && attached_thread_ != nullptr) {
-    --attended_;  // The worker's own thread knows where its fibers stand.
+    --interrupts_seen_;  // The worker's own thread knows where its fibers stand.
   } else if (is_asked) {
     owner_.collected_[here] = owner_.collect_round_;
     (*owner_.collect_)(*this);
@@ -31,14 +31,14 @@ bool worker::attend() {
   if (hooks.look != nullptr && attached_thread_ == nullptr) hooks.look(*this);
   if (!owner_.stopping()) return false;
   if (!stop_acknowledged_) {
-    if (outside_ != nullptr && !outside_->at_rest()) {
-      --attended_;  // Something still writes into memory of a fiber: look again in the next pass.
+    if (events_ != nullptr && !events_->no_writes_pending()) {
+      --interrupts_seen_;  // Something still writes into memory of a fiber: look again in the next pass.
       return true;
     }
     stop_acknowledged_ = true;
     needs_slow_path_ = true;
     fast_waits_left_ = 0;
-    if (owner_.stop_acknowledged_.arrive() == 0) owner_.attract_attention();
+    if (owner_.stop_acknowledged_.arrive() == 0) owner_.interrupt_workers();
   }
   if (!unwinding_ && owner_.stop_acknowledged_.all_arrived()) {
     unwinding_ = true;

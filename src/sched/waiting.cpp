@@ -20,7 +20,7 @@ namespace {
 // Quick looks between two polls. The first round takes about as long as an answer from another core or through shared
 // memory. It is left out on a crowded host, where the one who should answer may have no core meanwhile.
 constexpr int looks_at_first = 16;
-constexpr int looks_outside_at_first = 48;  // Each takes as long as a look and a rest inside.
+constexpr int looks_at_events_at_first = 48;  // Each takes as long as a look and a rest inside.
 constexpr int looks_in_a_round = 8;
 
 // A wait leaves errno as it was, on whichever thread of the worker it ends.
@@ -119,7 +119,7 @@ inline bool worker::spin_once(const waiter& w) {
   const std::size_t few = std::min<std::size_t>(inbound_.size(), 4);
   for (std::size_t i = 0; i < few; ++i)
     if (drain(inbound_[i], &w) && w.is_over()) return true;
-  if (outside_ != nullptr && outside_->glance()) return w.is_over();
+  if (events_ != nullptr && events_->poll_cheap()) return w.is_over();
   if (source_ != nullptr && source_->look()) return w.is_over();
   return w.counter == nullptr && w.is_over();
 }
@@ -147,7 +147,7 @@ inline bool worker::take_mail_of(int sender, const completion_counter& c) {
 fiber* worker::poll_on_fast_path(completion_counter& c, int sender) {
   const kept_errno_at_work kept(thread_);
   // A report is given on the slow path, where the fiber says what it waits for.
-  if (owner_.attention_.hint() != attended_) [[unlikely]]
+  if (owner_.interrupts_.hint() != interrupts_seen_) [[unlikely]]
     return nullptr;
   if (place_ != nullptr && moving_threads::is_wanted(*this)) [[unlikely]]
     return nullptr;
@@ -298,11 +298,11 @@ void worker::block(waiter& w) {
     // none when each look also goes to other processes. In later rounds a pause instruction comes before each look.
     const spinning& how = owner_.spinning_;
     const bool is_soon = idle_rounds == 0 && !how.gives_core_up;
-    const int at_first = outside_ == nullptr ? looks_at_first : looks_outside_at_first;
+    const int at_first = events_ == nullptr ? looks_at_first : looks_at_events_at_first;
     for (int left = is_soon ? at_first : looks_in_a_round; left > 0; --left) {
       if (!is_soon)
         pause_processor();
-      else if (outside_ == nullptr)
+      else if (events_ == nullptr)
         rest_between_looks();
       if (spin_once(w)) return;
       if (has_ready()) {
@@ -441,9 +441,9 @@ bool worker::poll(const waiter* w) {
   // they say nothing about the worker's own thread.
   passes_.store(passes_.load(std::memory_order_relaxed) + (attached_thread_ == nullptr ? 1 : 0),
                 std::memory_order_relaxed);
-  // The value alone: attend() looks again.
-  if (owner_.attention_.hint() != attended_) [[unlikely]]
-    attend();
+  // The value alone: handle_interrupts() looks again.
+  if (owner_.interrupts_.hint() != interrupts_seen_) [[unlikely]]
+    handle_interrupts();
   undivided_left_ = undivided_from_now();
   bool any = false;
   const bool is_idle = !has_ready();
@@ -473,7 +473,7 @@ inline int worker::undivided_from_now() const noexcept {
 }
 
 bool worker::poll_rare() {
-  bool any = outside_ != nullptr && outside_->poll();
+  bool any = events_ != nullptr && events_->poll();
   if (!posted_.empty()) any |= flush_posted();
   if (!detached_.empty()) any |= end_detached();
   return any;

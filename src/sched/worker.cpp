@@ -63,7 +63,7 @@ void worker::open_sources(std::vector<std::unique_ptr<work_source>> (*make)(sche
     if (is_first) owner_.sources_ = make(owner_);
     source_ = owner_.sources_[static_cast<std::size_t>(index_)].get();
   }
-  if (is_first) owner_.attract_attention();
+  if (is_first) owner_.interrupt_workers();
 }
 
 void worker::adopt(fiber& f) {

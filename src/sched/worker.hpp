@@ -18,10 +18,10 @@
 #include "base/limits.hpp"
 #include "fiber/stack_pool.hpp"
 #include "sched/attached_thread.hpp"
+#include "sched/event_source.hpp"
 #include "sched/fiber.hpp"
 #include "sched/loop.hpp"
-#include "sched/outside.hpp"
-#include "sched/rest.hpp"
+#include "sched/quiescence.hpp"
 #include "sched/seeded_clock.hpp"
 #include "sched/spin_limit.hpp"
 #include "sched/work_source.hpp"
@@ -177,7 +177,7 @@ class worker {
   // wait_until() for what somebody outside of the job ends, such as a child process, or for a `holds()` that looks at
   // the job's stop itself. It is never part of a deadlock, and the job's stop does not end it.
   template <class Holds>
-  void wait_for_outside(const Holds& holds, const wait_description& description) {
+  void wait_for_external(const Holds& holds, const wait_description& description) {
     waiter w{[](const void* subject) noexcept { return (*static_cast<const Holds*>(subject))(); },
              &holds, &description};
     w.may_stop = false;
@@ -303,11 +303,11 @@ class worker {
 
   // --- Other processes -------------------------------------------------------------------------
   // Called before run(), which it outlives.
-  void set_outside(class outside& view) noexcept {
-    outside_ = &view;
+  void set_events(event_source& view) noexcept {
+    events_ = &view;
     add_rare_source();
   }
-  [[nodiscard]] class outside* outside() const noexcept { return outside_; }
+  [[nodiscard]] event_source* events() const noexcept { return events_; }
 
   // --- Threads that ranks make (attached_thread.hpp) -----------------------------------------------------
   // Makes the hand-off lock, without which no thread attaches. Called on the worker's own thread, which then holds it.
@@ -538,14 +538,16 @@ class worker {
   [[gnu::noinline]] bool poll_rare();
   bool flush_posted();
   bool end_detached();
-  [[gnu::noinline]] bool attend();  // To what is rare: stop requests, new rings, reports.
+  [[gnu::noinline]] bool
+  handle_interrupts();  // To what is rare: stop requests, new rings, reports.
   [[gnu::noinline]] ring* connect(int to);
   [[nodiscard]] bool spin_once(const waiter& w);
   [[nodiscard]] bool has_work(const waiter& w) noexcept;
   // The part of has_work() that only code of this worker can make true.
   [[nodiscard]] bool has_own_work(const waiter& w) noexcept;
   void park(waiter& w);
-  [[nodiscard]] rest_observer::answer look_at_rest(const rest_look& before, const waiter& w);
+  [[nodiscard]] quiescence_observer::answer look_when_quiescent(const quiescence_look& before,
+                                                                const waiter& w);
   // Notes the fiber that runs on the worker's own thread, before that thread gives up or offers the hand-off lock.
   void note_running() noexcept { runs_on_own_thread_ = running_; }
   [[nodiscard]] parked_count<>::outcome try_park(const waiter& w);
@@ -630,7 +632,7 @@ class worker {
   std::vector<ring*> mail_of_;    // The same by sending worker; null where there is none.
   std::size_t next_ring_ = 0;
   std::deque<waiting_record> posted_;
-  class outside* outside_ = nullptr;
+  event_source* events_ = nullptr;
 
   // The number of fibers in wait_for_memory(), and the watch that writers of the memory look at.
   std::size_t watching_ = 0;
@@ -657,7 +659,8 @@ class worker {
   worker_place* place_ = nullptr;  // Null: it stays on its thread. See moving_threads.hpp.
 
   // Stopping.
-  std::uint64_t attended_ = 0;  // The scheduler's attention_ when attend() last ran.
+  std::uint64_t interrupts_seen_ =
+      0;  // The scheduler's interrupts_ when handle_interrupts() last ran.
   bool stop_acknowledged_ = false;
   bool unwinding_ = false;
 

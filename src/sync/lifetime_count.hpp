@@ -16,7 +16,7 @@ namespace weft {
 template <class Atomics = std_atomics>
 class lifetime_count {
  public:
-  // Called before one lives. Relaxed: an observer has to see its maker at rest after this, or sees what it has done, and by
+  // Called before one lives. Relaxed: an observer has to see its maker parked after this, or sees what it has done, and by
   // that it sees this too.
   void begin() noexcept { begun_.fetch_add(1, std::memory_order_relaxed); }
   // Called once for each that has begun, after all that it does.

@@ -83,7 +83,7 @@ scenario what_a_thread_leaves() {
 
 const std::vector<model::setup> scenarios{a_thread_between_workers, what_a_thread_leaves};
 
-TEST(lifetime_count_model, in_every_schedule_no_job_is_at_rest_while_a_thread_brings_work) {
+TEST(lifetime_count_model, in_every_schedule_no_job_is_quiescent_while_a_thread_brings_work) {
   const std::string failures = model::failures(scenarios, 3);
   EXPECT_TRUE(failures.empty()) << failures;
 }

@@ -27,6 +27,9 @@ GONE = {
     r"take_leave": "shut_down",
     r"conceal": "end_exposure",
     r"is_deaf": "has_no_buffer_posted",
+    r"class outside|outside_|glance": "event_source, events_, poll_cheap",
+    r"attract_attention|attention_|attended_": "interrupt_workers, interrupts_",
+    r"(look|go)_at_rest|rest_(observer|look|agreement)": "look_when_quiescent, quiescence_observer",
 }
 # Elsewhere these words may have their own meaning: by top folder.
 GONE_IN = {"src/": {r"long[ _]way(?! [=<;])": "slow path", r"distant": "remote", r"shower": "owner", r"fellows?": "of the same worker", r"talks?\b(?= [a-z_]+\()": "control messages",

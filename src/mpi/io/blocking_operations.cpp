@@ -34,7 +34,7 @@ class blocking_operation {
     home_.notify();
   }
   void await(const wait_description& description) {
-    home_.wait_for_outside([this] { return is_over_.hint(); }, description);
+    home_.wait_for_external([this] { return is_over_.hint(); }, description);
     // The thread has used the worker for the last time, and what the work did is seen.
     const std::lock_guard hold(ending_);
     (void)is_over_.value();

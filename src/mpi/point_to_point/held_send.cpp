@@ -64,7 +64,7 @@ void send_held(state& me, const route& to, const segments& data, const char* cal
       fail_message(op, to.comm->peers_first);
     return;
   }
-  if (is_to_itself || held.has_come_to_rest())
+  if (is_to_itself || held.was_quiescent_since())
     me.unsafe_sends.push_back(
         {&op,
          formatted("rank {} sends {} bytes to {}, tag {}, by {} in {}, before {}: the program "

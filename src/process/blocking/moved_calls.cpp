@@ -403,7 +403,7 @@ long weft_move(const weft_moved_call* what) {
           .subject = static_cast<const weft::detail::wait_words*>(&words),
           .ends_by_itself = true};
       const weft::trace_span traced(weft::trace_kind::sleep, here.number(), 0, what->name);
-      here.wait_for_outside(
+      here.wait_for_external(
           [&] {
             return call.is_over.hint() || here.is_unwinding() ||
                    (signals != nullptr && weft::process::has_handlers_to_run(*signals));

@@ -54,7 +54,7 @@ void await_threads() {
   worker& here = *worker::current();
   reader_count<>& living = living_of(*detail::state_of_caller());
   static constexpr wait_description description{.call = "pthread_exit"};
-  here.wait_for_outside([&] { return living.none() || here.is_unwinding(); }, description);
+  here.wait_for_external([&] { return living.none() || here.is_unwinding(); }, description);
   here.check_stopped();
 }
 

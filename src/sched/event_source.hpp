@@ -7,20 +7,20 @@
 
 namespace weft {
 
-class outside {
+class event_source {
  public:
   // Called in every pass of the worker: looks at everything. True when something came.
   virtual bool poll() noexcept = 0;
   // Called between two passes, while the worker spins: looks only at what is cheap. True when something came.
-  virtual bool glance() noexcept = 0;
+  virtual bool poll_cheap() noexcept = 0;
   // Whether poll() has something left to do: then the worker may not park.
   [[nodiscard]] virtual bool busy() const noexcept = 0;
   // Whether nothing under way writes into the memory of fibers. Until then they may not unwind.
-  [[nodiscard]] virtual bool at_rest() const noexcept = 0;
+  [[nodiscard]] virtual bool no_writes_pending() const noexcept = 0;
 
-  // Called before the worker parks. When it may be the last, since all others are parked, it notes what rest_observer::look()
+  // Called before the worker parks. When it may be the last, since all others are parked, it notes what quiescence_observer::look()
   // compares with; otherwise nothing, and that look does not know.
-  virtual void look_before_rest(bool may_be_last) noexcept = 0;
+  virtual void look_before_parking(bool may_be_last) noexcept = 0;
   // Called before the worker sleeps: from now on whatever comes rings the bell of ringing() or calls worker::notify().
   // False when something is there already. Either way the worker calls disarm() afterwards.
   [[nodiscard]] virtual bool arm() noexcept = 0;
@@ -37,7 +37,7 @@ class outside {
   [[nodiscard]] virtual std::int64_t sleep_ns_max() const noexcept = 0;
 
  protected:
-  ~outside() = default;
+  ~event_source() = default;
 };
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 // How the coordinator learns from what the processes of a job say that none of them can go on. It sends nothing itself: the
 // caller carries statements and questions, in any order (termination.cpp). docs/protocols/processes.md has the proof;
-// tests/model/rest_agreement_model.cpp checks it in every order of events.
+// tests/model/quiescence_agreement_model.cpp checks it in every order of events.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -16,7 +16,7 @@ struct message_counts {
   bool operator==(const message_counts&) const = default;
 };
 
-class rest_agreement {
+class quiescence_agreement {
  public:
   // What a process says: that all its workers were parked at a moment, with these counts; or that its ranks have ended.
   struct statement {
@@ -41,7 +41,7 @@ class rest_agreement {
     std::uint32_t number = 0;
   };
 
-  explicit rest_agreement(std::size_t processes) : said_(processes) {}
+  explicit quiescence_agreement(std::size_t processes) : said_(processes) {}
 
   // Take a statement. False: a newer one has come from that process before. Who has ended was not looked at at rest, and says
   // that as well.

@@ -8,7 +8,7 @@ namespace weft {
 class worker;
 
 // Learns that all workers rest.
-class rest_observer {
+class quiescence_observer {
  public:
   enum class answer : std::uint8_t {
     sleep,       // There is nothing to say.
@@ -21,12 +21,12 @@ class rest_observer {
   virtual void tell(worker& last) = 0;
 
  protected:
-  ~rest_observer() = default;
+  ~quiescence_observer() = default;
 };
 
 // What brings work while all workers are parked, and ends by itself: threads that ranks have made, and timers. How many of
 // them had ended before a worker parked.
-struct rest_look {
+struct quiescence_look {
   std::uint64_t threads_ended;
   std::uint64_t timers_ended;
 };

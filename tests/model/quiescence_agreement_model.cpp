@@ -1,7 +1,7 @@
 // Every order of events in jobs of two and three processes whose network delays messages and lets them overtake each other:
 // the coordinator is told of a deadlock if there is one, and never if there is none. The state of a job is a value, and
 // all states that can be reached are visited once.
-#include "runtime/rest_agreement.hpp"
+#include "runtime/quiescence_agreement.hpp"
 
 #include <gtest/gtest.h>
 
@@ -70,7 +70,7 @@ struct process {
 struct job {
   std::vector<process> processes;
   std::vector<message> under_way;
-  rest_agreement agreement;
+  quiescence_agreement agreement;
   std::vector<std::uint32_t> heard;  // By statements_are_not_numbered.
   std::vector<message_counts> last_heard;
   bool is_agreed = false;
@@ -82,7 +82,8 @@ class exploration {
 
   // What is wrong, empty: nothing.
   std::string run() {
-    job first{std::vector<process>(scripts_.size()), {}, rest_agreement(scripts_.size()), {}, {}};
+    job first{
+        std::vector<process>(scripts_.size()), {}, quiescence_agreement(scripts_.size()), {}, {}};
     first.heard.resize(scripts_.size());
     first.last_heard.resize(scripts_.size());
     visit(first);
@@ -114,7 +115,7 @@ class exploration {
     for (const message& m : j.under_way) messages.push_back(m.text());
     std::sort(messages.begin(), messages.end());
     for (const std::string& m : messages) text += m;
-    for (const rest_agreement::said& s : j.agreement.all_said())
+    for (const quiescence_agreement::said& s : j.agreement.all_said())
       text += std::to_string(s.quiet) + std::to_string(s.confirmed) + ',' +
               std::to_string(s.counts.sent) + ',' + std::to_string(s.counts.received) + ',' +
               std::to_string(s.number) + ';';
@@ -137,7 +138,7 @@ class exploration {
     return std::none_of(j.under_way.begin(), j.under_way.end(),
                         [](const message& m) { return m.what == message::kind::of_rank; });
   }
-  [[nodiscard]] rest_agreement::deaths nobody_is_dead() const {
+  [[nodiscard]] quiescence_agreement::deaths nobody_is_dead() const {
     return {std::vector<bool>(scripts_.size()), {}};
   }
   bool misses_one(process& p, fault which) const {
@@ -224,7 +225,7 @@ class exploration {
 
   void hear(job& j, const message& m) {
     const auto from = static_cast<std::size_t>(m.from);
-    rest_agreement::statement said{m.counts, {}, m.number};
+    quiescence_agreement::statement said{m.counts, {}, m.number};
     if (fault_ == fault::statements_are_not_numbered) said.number = ++j.heard[from];
     if (fault_ == fault::sums_are_not_compared)
       said.counts.sent = said.counts.received = said.counts.sent + said.counts.received;
@@ -287,7 +288,7 @@ std::string first_failure(fault wrong) {
   return {};
 }
 
-TEST(rest_agreement_model, tells_of_a_deadlock_when_there_is_one_and_only_then) {
+TEST(quiescence_agreement_model, tells_of_a_deadlock_when_there_is_one_and_only_then) {
   std::size_t states = 0;
   for (const scripts& of : jobs) {
     exploration every_order(of, fault::none);
@@ -297,7 +298,7 @@ TEST(rest_agreement_model, tells_of_a_deadlock_when_there_is_one_and_only_then) 
   EXPECT_GT(states, 10'000U);
 }
 
-TEST(rest_agreement_model, each_count_and_each_step_is_needed) {
+TEST(quiescence_agreement_model, each_count_and_each_step_is_needed) {
   for (int f = 1; f <= static_cast<int>(fault::looks_are_made_while_a_rank_runs); ++f)
     EXPECT_NE(first_failure(static_cast<fault>(f)), "") << "fault " << f;
 }
