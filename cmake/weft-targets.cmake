@@ -15,8 +15,12 @@ if(PROJECT_IS_TOP_LEVEL)
   find_program(CCACHE ccache)
   if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
-    # What ccache must not mind, for it to know files that include a precompiled header.
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
+    # What ccache must not mind, for it to know files that include a precompiled header, besides what its user says.
+    set(sloppiness pch_defines,time_macros)
+    if(NOT "$ENV{CCACHE_SLOPPINESS}" STREQUAL "")
+      string(APPEND sloppiness ",$ENV{CCACHE_SLOPPINESS}")
+    endif()
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=${sloppiness} ${CCACHE})
   endif()
 endif()
 
