@@ -114,6 +114,10 @@ foreach(processes IN ITEMS 1 2)
     --processes ${processes} ${shmem_bin}/bad_input written)
 endforeach()
 
+# A PE that waits for room in the queue of another, which dies meanwhile.
+weft_add_shmem_test(bad.orphan ${conformance_directory}/run_bad.sh "PE 1 cannot be reached: its process 1 is dead"
+  ${weftrun} -n 2 --processes 2 --on-failure error ${shmem_bin}/bad_input orphan)
+
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/shmem/*.c)
 foreach(source IN LISTS sources)
   cmake_path(GET source STEM name)

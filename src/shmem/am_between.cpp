@@ -48,6 +48,10 @@ struct full_far_queue final : detail::wait_words {
   }
 };
 
+[[noreturn]] void fail_at_dead(int pe, int process) {
+  fail("PE {} cannot be reached: its process {} is dead", pe, process);
+}
+
 void post_far(pe_state& me, const char* name, int pe, const comm::am& what) {
   worker& here = *me.rank.home;
   const auto describe = [&]() -> wait_description {
@@ -56,7 +60,7 @@ void post_far(pe_state& me, const char* name, int pe, const comm::am& what) {
   if (remote::port::of(here).send_in_wait(here, what, describe) != status::failed) [[likely]]
     return;
   if (here.owner().stopping()) throw job_stopped{};
-  fail("PE {} cannot be reached: its process {} is dead", pe, what.to.process);
+  fail_at_dead(pe, what.to.process);
 }
 
 }  // namespace
@@ -88,13 +92,17 @@ void write_far(pe_state& me, const char* name, int pe, std::uint32_t id, std::ui
   const auto may_go = [&]() noexcept {
     return is_counted ? has_far_room(me, pe, bytes) : !me.messages.is_sending_far[number];
   };
+  const int process = address_of(me, pe).process;
+  const auto is_lost = [&] { return !remote::port::of(*me.rank.home).is_alive(process); };
   while (!may_go()) {
+    if (is_lost()) [[unlikely]]
+      fail_at_dead(pe, process);
     tell_handled(me);
     const full_far_queue words(me, pe);
     wait_description said{name};
     said.context = wait_description::in_words;
     said.subject = static_cast<const detail::wait_words*>(&words);
-    me.rank.home->wait_until(may_go, said);
+    me.rank.home->wait_until([&] { return may_go() || is_lost(); }, said);
   }
   const struct all_parts {
     std::vector<bool>::reference are_going;

@@ -2,9 +2,11 @@
    behind each case. */
 #include <shmemx.h>
 #include <weft/loop.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static long word;
 static int is(const char* name, const char* wanted) { return strcmp(name, wanted) == 0; }
@@ -28,7 +30,7 @@ int main(int argc, char** argv) {
   long local = 0;
   int id = 0;
   if (is(name, "before")) shmem_barrier_all(); /* case: shmem_barrier_all: OpenSHMEM is not initialised yet: call shmem_init */
-  if (is(name, "flood")) setenv("SHMEMX_AM_QUEUE_SIZE", "256K", 1);
+  if (is(name, "flood") || is(name, "orphan")) setenv("SHMEMX_AM_QUEUE_SIZE", "256K", 1);
   shmem_init();
   const int me = shmem_my_pe();
   if (is(name, "after")) { /* case: shmem_my_pe: OpenSHMEM has been finalised */
@@ -70,6 +72,11 @@ int main(int argc, char** argv) {
     if (is(name, "hang")) shmem_long_wait_until(&word, SHMEM_CMP_EQ, 3); /* case: rank 0: in shmem_long_wait_until, until word is == 3. it is 0 */
     if (is(name, "held")) shmem_set_lock(&word); /* case: rank 1: in shmem_set_lock of word, which PE 0 holds */
     if (is(name, "flood")) while (1) shmemx_am_send_nbi(1, &local, 8, 1); /* case: rank 0: in shmemx_am_send_nbi, until PE 1 reads some of (its|the) [0-9]+ [KM]iB .*SHMEMX_AM_QUEUE_SIZE */
+  }
+  if (is(name, "orphan")) { /* With --on-failure error: the reader dies while the sender waits for room. */
+    if (me == 0) while (1) shmemx_am_send_nbi(1, &local, 8, 1);
+    usleep(500000);
+    raise(SIGKILL);
   }
   if (is(name, "written")) { /* With --check. */
     shmem_long_p(&word, 2, 0);
