@@ -55,6 +55,10 @@ if(TARGET weft-translate)
   target_compile_options(weft-translate-parts PRIVATE -O1 -g1)
   target_include_directories(weft-translate-parts SYSTEM PRIVATE ${WEFT_CLANG_HEADERS})
   target_link_libraries(weft-translate-parts PRIVATE ${WEFT_CLANG_LIBRARY} ${WEFT_LLVM_LIBRARY})
+  # The compiler's headers cost most of the time of each file.
+  target_precompile_headers(weft-translate-parts PRIVATE <clang/AST/ParentMapContext.h> <clang/AST/RecursiveASTVisitor.h>
+    <clang/Frontend/CompilerInstance.h> <clang/Tooling/Tooling.h>)
+  weft_cache_precompiled(weft-translate-parts)
   cmake_path(GET WEFT_CLANG_HEADERS PARENT_PATH weft_clang_home)
   target_compile_definitions(weft-translate-parts PRIVATE WEFT_CLANG_RESOURCES="${weft_clang_home}/lib/clang/19")
   target_compile_definitions(weft-translate PRIVATE WEFT_HEADERS="${PROJECT_SOURCE_DIR}/include")

@@ -140,7 +140,7 @@ void worker_device::look_before_parking(bool may_be_last) noexcept {
   if (may_be_last) look_before_parking_ = owner_.look();
 }
 
-bool worker_device::at_rest() const noexcept {
+bool worker_device::no_writes_pending() const noexcept {
   return !all_.any_under_way() && owner_.whole_->may_unwind(device_.index());
 }
 
