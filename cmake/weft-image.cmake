@@ -60,6 +60,20 @@ set_target_properties(weft-host PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${weft_home}
 # The wrappers: one script, whose name says the language.
 cmake_path(GET CMAKE_C_COMPILER FILENAME weft_cc)
 cmake_path(GET CMAKE_CXX_COMPILER FILENAME weft_cxx)
+# Words by which code for a shared object reaches the program's own variables as code of an executable does.
+include(CheckCSourceCompiles)
+set(weft_own_names "-fvisibility=protected -mno-direct-extern-access")
+set(CMAKE_REQUIRED_FLAGS "-fPIC ${weft_own_names}")
+set(CMAKE_REQUIRED_LINK_OPTIONS -shared)
+check_c_source_compiles("int own; int get(void) { return own; }" WEFT_HAS_OWN_NAMES)
+unset(CMAKE_REQUIRED_FLAGS)
+unset(CMAKE_REQUIRED_LINK_OPTIONS)
+# gfortran gives no variable a visibility.
+set(weft_own_names_fortran "-fPIE -mno-direct-extern-access")
+if(NOT WEFT_HAS_OWN_NAMES)
+  set(weft_own_names)
+  set(weft_own_names_fortran)
+endif()
 set(weft_home_from_bin ../lib/weft)
 set(weft_include ${PROJECT_SOURCE_DIR}/include)
 configure_file(${PROJECT_SOURCE_DIR}/tools/weftcc/weftcc.in ${PROJECT_BINARY_DIR}/bin/weftcc
