@@ -330,8 +330,8 @@ if(TARGET weftrun)
 endif()
 if(TARGET weftrun)
   foreach(way IN ITEMS two_hosts two_hosts_with_progress two_processes three_processes)
-    add_test(NAME soak.rest.${way} COMMAND rest_test --gtest_filter=*/rest.is_no_*/${way})
-    set_tests_properties(soak.rest.${way} PROPERTIES LABELS soak TIMEOUT 7200 PROCESSORS 2
+    add_test(NAME soak.quiescence.${way} COMMAND quiescence_test --gtest_filter=*/quiescence.is_no_*/${way})
+    set_tests_properties(soak.quiescence.${way} PROPERTIES LABELS soak TIMEOUT 7200 PROCESSORS 2
       ENVIRONMENT "TEST_JOBS=500;TEST_ROUNDS=1500"
       SKIP_REGULAR_EXPRESSION "PASSED  ] 0 tests\\.\n(\\[  SKIPPED ][^\n]*\n)+$")
   endforeach()

@@ -261,7 +261,7 @@ inline constexpr unsigned lock_pause_rounds_max = 9;
 inline constexpr unsigned lock_looks_max = 14;
 inline constexpr int lock_attempts_max = 32;
 
-// The trace events of one thread, 24 bytes each. Newer ones overwrite older ones; the number of lost ones is reported.
+// The trace events of one thread, 40 bytes each. Newer ones overwrite older ones; the number of lost ones is reported.
 inline constexpr std::size_t trace_events_max = std::size_t{1} << 20;
 // The same, of those that --breakdown keeps beside the accounts.
 inline constexpr std::size_t breakdown_events_max = std::size_t{1} << 17;

@@ -363,9 +363,10 @@ std::vector<setting> make_settings() {
   std::vector<setting> rows;
   rows.push_back(count_row("ranks", &options::ranks, 1, ranks_max, {automatic},
                            "ranks of the job; auto: one per worker"));
-  rows.push_back(count_row("workers", &options::workers, 1, workers_max, {automatic},
-                           "kernel threads that run ranks; auto: one per core, at most one per "
-                           "rank"));
+  rows.push_back(
+      count_row("workers", &options::workers, 1, workers_max, {automatic},
+                "kernel threads that run ranks; auto: one per hardware thread, at most one per "
+                "rank"));
   rows.push_back(count_row("helpers", &options::helpers, 0, workers_max, {},
                            "further threads without ranks, which only take chunks of loops"));
   rows.push_back(text_row("map", "MAP", &options::map,

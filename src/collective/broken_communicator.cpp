@@ -76,8 +76,7 @@ bool cut_off(communicator_state& c) {
   return !c.cut_off.exchange(true, std::memory_order_relaxed);  // Relaxed: the mail orders it.
 }
 
-// While data are moved, or sent to other subgroups, nobody may leave them behind: the ranks here meet once more, or their
-// leader fails first, and then they see that it failed. Called where the leader is at home.
+// No rank may leave the collective while data are copied or sent to other subgroups. The ranks of this process meet once more, or the leader fails first; then they see the failure. Called where the leader is at home.
 bool may_be_left(communicator_state& c) {
   return c.conversations == 0 && !c.at(c.local()[0]).moving;
 }

@@ -92,7 +92,7 @@ void take_rows(communicator_state& c, const parts& take, std::size_t part_bytes)
   }
 }
 
-// To which rank alone a member gives; no_root: to several, or that is not known here.
+// Returns the only rank that this member gives to; no_root when there are several, or the member is in another process.
 [[nodiscard]] int only_taker_of(const member& m) noexcept {
   if (m.rank == nullptr || m.more == nullptr) return no_root;
   const auto& given = *static_cast<const parts*>(m.more);

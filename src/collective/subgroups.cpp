@@ -239,7 +239,7 @@ class subgroups_meeting {
   }
 
   // Recursive doubling between neighbours, so that blocks of nodes are combined in their order, and
-  // by the same calls on both sides. What exceeds a power of two is combined before, and told after.
+  // by the same calls on both sides. Nodes beyond a power of two give their data before the rounds, and get the result after them.
   void reduce_over_heads(const reduction& how, std::byte* data) {
     const int nodes = static_cast<int>(c_.nodes.size());
     const int me = node();

@@ -173,7 +173,7 @@ void local_device::tell(peer_state& to, const wire_header& header, wire_parts pa
   insisting_ = insisted;
 }
 
-// To the peer's operation: it has ended at this side.
+// Tells the peer's operation that this side has finished with it.
 void local_device::tell_finished(peer_state& to, std::uint64_t operation, bool failed) noexcept {
   wire_header header;
   header.kind = static_cast<std::uint8_t>(message_kind::finished);

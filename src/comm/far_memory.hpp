@@ -12,7 +12,7 @@ namespace weft::comm {
   return known != nullptr && known->owns(address);
 }
 
-// Of buffers, of which those of no bytes lie nowhere.
+// Whether any buffer lies in the accelerator's memory. An empty buffer lies in none.
 template <class Buffers>
 [[nodiscard]] bool any_is_far(const accelerator* known, const Buffers& buffers) noexcept {
   return known != nullptr && std::ranges::any_of(buffers, [known](const auto& one) {

@@ -12,8 +12,7 @@
 
 namespace weft::comm {
 
-// Whoever posts a node sees what all nodes before it brought, who ends the run sees all of it, and so
-// does who learns that it is over.
+// The thread that posts a node sees what all its predecessors did. The thread that ends the run, and each thread that learns of the end, sees all of it.
 class graph::state {
  public:
   node add(poster post, std::function<void()> called) {

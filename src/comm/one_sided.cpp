@@ -11,7 +11,7 @@
 
 namespace weft::comm {
 
-// Of which transports a remote_memory has room for the keys.
+// A remote_memory has room for the keys of this many transports.
 constexpr std::size_t known_channels = 2;
 static_assert(sizeof(remote_key) <= 3 * sizeof(std::uint64_t));
 

@@ -130,7 +130,7 @@ void local_device::peer_failed(const channel& by, std::uint32_t peer, const char
   if (peer >= peers_.size()) return;
   const peer_state& dead = peers_[peer];
   if (dead.route == &by && !dead.failed) dying_.push_back(peer);
-  // Not one endpoint of a process dies, but the process.
+  // Processes die as a whole: all endpoints of this one have failed.
   shared_.mark_failed(dead.who.process, why);
   if (!pumping_) notice_failures();
 }
@@ -278,7 +278,7 @@ int local_device::poll_channels() noexcept {
 }
 
 int local_device::make_progress() noexcept {
-  // Another thread at work makes progress, or this one shall when it has had its turn.
+  // When another thread holds the device, it makes the progress.
   if (lock_ != nullptr && !device_guard::enter_again(*lock_) && !try_enter_in_turn(*lock_))
       [[unlikely]]
     return 0;
@@ -296,7 +296,7 @@ int local_device::make_progress() noexcept {
   return happened;
 }
 
-// Of what pump() leaves to progress() there is a limit; beyond, the transports hold theirs.
+// pump() leaves at most deferred_messages_max messages to progress(); beyond that it does not poll the transports.
 int local_device::pump_transports() noexcept {
   if (lock_ == nullptr || !lock_->try_enter(this_thread_mark())) return 0;
   int happened = 0;

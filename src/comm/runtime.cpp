@@ -251,7 +251,7 @@ runtime::runtime(weft::bootstrap& job, const runtime_options& how,
 }
 
 runtime::~runtime() {
-  // By turns: a farewell ends when its peer has taken it, which leaves likewise.
+  // Devices shut down in turns: one has finished only when its peer has received its last message, and that peer is shutting down too.
   for (bool all = false; !all;) {
     all = true;
     for (auto& each : state_->devices) all &= each->shut_down();

@@ -33,7 +33,7 @@ class job_of_this_process {
     try {
       join(*job_);
     } catch (...) {
-      // Without having left in good order: a process that cannot begin is missed by the others.
+      // The job is dropped without `finish`, so the others learn that this process has failed.
       if (members_.empty()) job_.reset();
       throw;
     }

@@ -3,7 +3,7 @@
 // have been over before, and a deadlock is looked for again without them. So a check that holds waits ends no program.
 //
 //   a rank      begins a wait with `hold`, whose `is_let_go()` is part of the wait's condition
-//   the worker  that finds that all rest calls let_go_when_quiescent(); true: it is no deadlock
+//   the worker  that finds the process quiescent calls let_go_when_quiescent(); true: it is no deadlock
 //   the monitor wakes workers now and then, so that a hold that has lasted long enough ends although other ranks compute
 //               or poll
 #pragma once
@@ -18,10 +18,10 @@ namespace weft::detail {
 
 class held_waits {
  public:
-  // Called by the worker that found that all rest. True: there were held waits, which go on now.
+  // Called by the worker that found the process quiescent. True: there were held waits, which go on now.
   bool let_go_when_quiescent(scheduler& workers) noexcept {
     if (count_.load(std::memory_order_relaxed) == 0) return false;
-    rests_.fetch_add(1, std::memory_order_relaxed);
+    quiescent_times_.fetch_add(1, std::memory_order_relaxed);
     wake(workers);
     return true;
   }
@@ -34,7 +34,9 @@ class held_waits {
   class hold {
    public:
     explicit hold(held_waits& of) noexcept
-        : of_(of), rests_before_(of.rests_.load(std::memory_order_relaxed)), since_ns_(now_ns()) {
+        : of_(of),
+          quiescent_times_before_(of.quiescent_times_.load(std::memory_order_relaxed)),
+          since_ns_(now_ns()) {
       of.count_.fetch_add(1, std::memory_order_relaxed);
     }
     ~hold() { of_.count_.fetch_sub(1, std::memory_order_relaxed); }
@@ -42,7 +44,7 @@ class held_waits {
     hold& operator=(const hold&) = delete;
     // All ranks waited.
     [[nodiscard]] bool was_quiescent_since() const noexcept {
-      return of_.rests_.load(std::memory_order_relaxed) != rests_before_;
+      return of_.quiescent_times_.load(std::memory_order_relaxed) != quiescent_times_before_;
     }
     [[nodiscard]] bool is_let_go() const noexcept {
       return was_quiescent_since() || now_ns() - since_ns_ > held_wait_ns_max;
@@ -50,7 +52,7 @@ class held_waits {
 
    private:
     held_waits& of_;
-    const std::uint64_t rests_before_;
+    const std::uint64_t quiescent_times_before_;
     const std::uint64_t since_ns_;
   };
 
@@ -61,7 +63,7 @@ class held_waits {
 
   // Relaxed: they are written before workers park or are woken, which orders them for those that look.
   std::atomic<std::uint64_t> count_{0};
-  std::atomic<std::uint64_t> rests_{0};  // How often all ranks waited.
+  std::atomic<std::uint64_t> quiescent_times_{0};  // How often all ranks waited.
 };
 
 }  // namespace weft::detail

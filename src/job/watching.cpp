@@ -204,9 +204,9 @@ void run_workers(job& j, failure_note& failure, termination* ending) {
       wants_stacks.store(true, std::memory_order_relaxed);  // Relaxed: the call orders it.
       watch.call();
     });
-  // In a job of one process rest is a deadlock, unless a check holds waits.
-  struct rest_alone final : quiescence_observer {
-    rest_alone(job& of, deadlock_note& noted, monitor& told)
+  // In a job of one process that is quiescent there is a deadlock, unless a check holds waits.
+  struct alone_in_job final : quiescence_observer {
+    alone_in_job(job& of, deadlock_note& noted, monitor& told)
         : j(of), deadlock(noted), watch(told) {}
     answer look(worker&) noexcept override { return answer::tell; }
     void tell(worker&) override {

@@ -11,7 +11,7 @@
 namespace weft::profile {
 namespace {
 
-// What this worker has waited, or need not, of all that was owed so far.
+// The part of the total delay owed that this worker has waited already, or is excused from.
 constinit thread_local std::uint64_t paid = 0;
 
 void delay(std::uint64_t until) noexcept {

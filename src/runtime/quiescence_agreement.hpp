@@ -43,8 +43,7 @@ class quiescence_agreement {
 
   explicit quiescence_agreement(std::size_t processes) : said_(processes) {}
 
-  // Take a statement. False: a newer one has come from that process before. Who has ended was not looked at at rest, and says
-  // that as well.
+  // Take a statement. False: a newer one has come from that process before. A process that has ended was not quiescent when it spoke, and its statement says so.
   bool note_ended(std::size_t process, const statement& what) {
     if (!is_news(process, what)) return false;
     said_[process].quiet = false;

@@ -8,8 +8,7 @@
 
 namespace weft {
 
-// Faults are handled on a stack of their own, behind a page that nobody may touch: the one that
-// runs may be what overflowed. Of the thread that makes it.
+// Faults are handled on a stack of their own, behind a page that nobody may touch: the current stack may be the one that overflowed. It belongs to the thread that constructs it.
 class alternate_stack {
  public:
   alternate_stack() noexcept

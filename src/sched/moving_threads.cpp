@@ -21,20 +21,19 @@
 namespace weft {
 namespace {
 
-// So long a thread has been idle before it takes a worker from another one: a thread that is about to come back to its
+// How long a thread is idle before it takes a worker from another one: a thread that is about to come back to its
 // worker, whose data its cache holds, is left alone.
 constexpr std::uint64_t take_after_ns = 30'000;
-// So long a thread without a worker looks before it sleeps.
+// How long a thread without a worker looks before it sleeps.
 constexpr std::uint64_t idle_spin_ns = 100'000;
-// A thread adds workers of others up to so many: the kernel takes 128 words.
+// A thread sleeps at the words of at most this many workers: the kernel takes 128.
 constexpr std::size_t words_slept_at_max = 120;
 
-// The lookout looks so often while some thread is busy, and else.
+// How often the lookout looks: while some thread is busy, and otherwise.
 constexpr std::chrono::microseconds tick(1'000), idle_tick(5'000);
-// A thread that has been with one worker for so many looks loses the others: to an idle thread at once, to a spare one
-// when it is held in a call of the kernel, or computes long.
+// After how many looks a thread that is still with one worker loses its others: to an idle thread, to a spare one because it is held in a call of the kernel, or because it computes.
 constexpr int busy_ticks = 1, held_ticks = 2, computing_ticks = 10;
-// Spare threads, for each of the others, up to which one that computes is reason for a further one.
+// A thread that computes gets a spare thread only while there are fewer than this many for each thread.
 constexpr int computing_spares = 4;
 // Spare threads in all.
 constexpr std::size_t spare_threads_max = 64;
@@ -290,7 +289,7 @@ void moving_threads::serve(moving_thread& me) noexcept {
 
 // None of the thread's workers can go on.
 void moving_threads::idle(moving_thread& me) noexcept {
-  // Those that rest park first, as only then who brings them work wakes a thread.
+  // Workers that are put down but not parked park first: only a parked worker makes its waker wake a thread.
   for (worker_place& p : places_)
     if (p.thread.load(std::memory_order_relaxed) == me.index && !p.of->is_parked() &&
         p.runner.try_take(me.runner())) {

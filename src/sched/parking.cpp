@@ -41,7 +41,7 @@ quiescence_observer::answer worker::look_when_quiescent(const quiescence_look& b
                                                         const waiter& w) {
   using answer = quiescence_observer::answer;
   if (owner_.has_ended() || owner_.stopping()) return answer::sleep;
-  // What lives wakes a worker, or the monitor does when it has ended.
+  // A thread or timer that still exists wakes a worker; after its end the monitor does.
   if (!owner_.none_since(before))
     return owner_.none_since(owner_.look_before_parking()) ? answer::look_again : answer::sleep;
   if (has_work(w)) return answer::look_again;
@@ -51,7 +51,7 @@ quiescence_observer::answer worker::look_when_quiescent(const quiescence_look& b
 
 void worker::park(waiter& w) {
   using outcome = parked_count<>::outcome;
-  // However this returns, the outside and writers of memory need not wake this worker any more.
+  // Whichever way this returns, neither the event source nor writers of memory need to wake this worker any more.
   struct awake_again {
     event_source* of;
     memory_watch<>* watch;
@@ -107,7 +107,7 @@ bool worker::wake_to_steal(int victim) noexcept {
   return owner_.parked_.wake_if_parked(spot_);
 }
 
-// Returns when somebody wakes this worker, something comes from outside, or the time is over.
+// Returns when somebody wakes this worker, the event source rings, or the time is over.
 void worker::sleep(std::int64_t timeout_ns) {
   // In a chunk it keeps its thread: frames of another rank lie on its stack.
   if (place_ != nullptr && !in_chunk()) [[unlikely]]

@@ -1,4 +1,4 @@
-// All workers of a process rest: they were all parked at one moment, with fibers alive, and nothing in this process will make
+// A process is quiescent: its workers were all parked at one moment, with fibers alive, and nothing in this process will make
 // one of them go on. docs/protocols/parking.md.
 #pragma once
 #include <cstdint>
@@ -7,7 +7,7 @@ namespace weft {
 
 class worker;
 
-// Learns that all workers rest.
+// Learns that the process is quiescent.
 class quiescence_observer {
  public:
   enum class answer : std::uint8_t {

@@ -39,7 +39,7 @@ struct worker_place;
 inline constexpr std::uint64_t silent_sleep_ns_min = 200'000;
 inline constexpr std::uint64_t silent_sleep_ns_max = 10'000'000;
 
-// What the module `program` adds for ranks that share a process. Set before any worker runs, or null. Each hook is
+// What the module `process` adds for ranks that share a process. Set before any worker runs, or null. Each hook is
 // called on the worker's own thread.
 struct fiber_hooks {
   // At a switch from or to a fiber with is_apart, before `next` runs: sets what the kernel keeps for the thread.
@@ -622,8 +622,7 @@ class worker {
   std::vector<looked_at> looked_at_;
   std::size_t next_look_ = 0;
   std::atomic<std::uint64_t> passes_{0};
-  // The number of things that most workers do not have and poll_rare() looks at: posted records, detached loops, the
-  // outside. One number, so that a pass reads one word when there is none.
+  // The number of things that most workers do not have and poll_rare() looks at: posted records, detached loops, the event source. One number, so that a pass reads one word when there is none.
   std::size_t rare_sources_ = 0;
 
   // Mail.

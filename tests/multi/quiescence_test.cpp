@@ -43,7 +43,7 @@ std::size_t count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
-class rest : public ::testing::TestWithParam<way> {
+class quiescence : public ::testing::TestWithParam<way> {
  protected:
   void SetUp() override {
     if (std::string(GetParam().words).find("ofi") != std::string::npos && !has_network())
@@ -61,7 +61,7 @@ class rest : public ::testing::TestWithParam<way> {
   const std::string rsh_ = make_rsh(directory_.path());
 };
 
-TEST_P(rest, is_no_deadlock_while_messages_are_under_way) {
+TEST_P(quiescence, is_no_deadlock_while_messages_are_under_way) {
   const int jobs = number_of("TEST_JOBS", 2);
   const int rounds = number_of("TEST_ROUNDS", 300);
   const std::string one = line(std::to_string(rounds));
@@ -74,7 +74,7 @@ TEST_P(rest, is_no_deadlock_while_messages_are_under_way) {
   }
 }
 
-TEST_P(rest, is_told_when_it_is_a_deadlock) {
+TEST_P(quiescence, is_told_when_it_is_a_deadlock) {
   const outcome got = shell(line("50 deadlock"));
   EXPECT_EQ(got.status, 1) << got.text;
   EXPECT_NE(got.text.find("deadlock: every rank waits and no message is under way"),
@@ -84,7 +84,7 @@ TEST_P(rest, is_told_when_it_is_a_deadlock) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    at, rest,
+    at, quiescence,
     ::testing::Values(way{"two_hosts", "-n 4 --transport ofi:tcp@lo", true},
                       way{"two_hosts_with_progress", "-n 4 --progress --transport ofi:tcp@lo",
                           true},

@@ -76,7 +76,7 @@ const bool defined = [] {
   DEFINE(MPI_SHORT, short);
   DEFINE(MPI_INT, int);
   DEFINE(MPI_LONG, long);
-  DEFINE(MPI_LONG_LONG_INT, long long);  // Of two names of a datatype the standard's first.
+  DEFINE(MPI_LONG_LONG_INT, long long);  // Its other name is MPI_LONG_LONG; reports use this one.
   DEFINE(MPI_UNSIGNED_SHORT, unsigned short);
   DEFINE(MPI_UNSIGNED, unsigned);
   DEFINE(MPI_UNSIGNED_LONG, unsigned long);

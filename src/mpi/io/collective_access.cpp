@@ -27,7 +27,7 @@ constexpr int tag_of_data = 2;
 // A part has no more windows than this: where accesses are far apart, windows grow instead.
 constexpr std::uint64_t windows_max = 1024;
 constexpr std::uint64_t part_alignment = 4096;
-// From this size of each rank's access on, accesses that do not lie among each other are left to their ranks.
+// Ranks whose accesses have at least this size, and do not interleave, carry them out themselves.
 constexpr std::uint64_t own_access_bytes_min = 256 * 1024;
 
 // What each rank tells all others.

@@ -44,8 +44,7 @@ std::uint64_t told_extent(const file_representation& r, const datatype_object& b
   return static_cast<std::uint64_t>(extent);
 }
 
-// Where elements have another size in the file than in memory, a filetype with gaps has no meaning that its layout in memory
-// tells: then it must have none.
+// When elements have another size in the file than in memory, the layout in memory does not say where gaps lie in the file; such a filetype must have none.
 std::shared_ptr<const file_view> make_view(const file_representation& r, std::uint64_t displacement,
                                            const datatype_object& etype,
                                            const datatype_object& filetype) {

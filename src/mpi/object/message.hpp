@@ -17,7 +17,7 @@ struct message_object : object {
 
 struct state;
 // Before MPI_Finalize ends: frees messages that MPI_Mprobe took and nobody received; a checked job is
-// told of them. Whoever waits for one's receiver waits on.
+// told of them. A sender that waits for such a message to be received goes on waiting.
 void free_taken_messages(state& me);
 
 }  // namespace weft::mpi

@@ -58,7 +58,7 @@ void hear_of_received(state& me, const attached_buffer& buffer, MPI_Count wanted
     if (c == nullptr) return;
     const peer& to = c->to(op.peer);
     const auto is_there = [&](const peer& p) { return place_of(p) == place_of(to); };
-    // Of this very worker nothing is under way.
+    // Messages within this worker are delivered by the call itself, so it is not asked.
     if (to.worker != r.home->index() && std::ranges::none_of(asked, is_there)) asked.push_back(to);
   });
   if (asked.empty()) return;

@@ -328,7 +328,7 @@ void get_status(state& me, MPI_Request request, int* flag, MPI_Status* status) {
   if (*flag != 0) look_at_status(*r, status);
 }
 
-// Of those that are looked at, and stay as they are. Null: there is nothing to wait for.
+// Sets the status of a complete request and leaves the request as it is. Null stands for MPI_REQUEST_NULL or an inactive request.
 void look_at(const request_object* r, MPI_Status* status) {
   if (r == nullptr) return set_empty_status(status);
   look_at_status(*r, status);

@@ -79,7 +79,7 @@ void send_held(state& me, const route& to, const segments& data, const char* cal
 
 namespace {
 
-// Those who have received may not have told it yet. One that computes for long is not waited for.
+// A receiver may have received without having said so yet. The wait for its answer ends after this time, since it may be computing.
 constexpr std::uint64_t answer_ns_max = 200'000'000;
 
 void hear_of_received(state& me) {
@@ -88,7 +88,7 @@ void hear_of_received(state& me) {
   for (int number = 0; number < me.world->peers_count; ++number) {
     const peer& to = me.world->shared->to(number);
     const auto is_there = [&](const peer& p) { return p.worker == to.worker; };
-    // Of this very worker nothing is under way.
+    // Messages within this worker are delivered by the call itself, so it is not asked.
     if (to.worker != r.home->index() && std::ranges::none_of(asked, is_there)) asked.push_back(to);
   }
   const std::uint32_t told_before = r.finishes_told;

@@ -40,7 +40,7 @@ wait_description describe(const request_object& r, const wait_names& call) {
   return {call.generalized};
 }
 
-// Of several.
+// Describes a wait for one of several requests.
 wait_description describe_one(const request_object& r, const wait_names& call, std::size_t requests,
                               bool needs_one) {
   wait_description what = describe(r, call);
@@ -399,7 +399,7 @@ void start(state& me, request_object& r) {
 
 namespace {
 
-// Of one that nobody has waited for.
+// Frees a request that has ended and that the program did not wait for.
 void forget(state& me, request_object& r) {
   if (me.rank.watch != nullptr && r.work == &r.own_work) look_at_end(me, r);
   me.requests.free(r);

@@ -1,4 +1,4 @@
-/* Locks of files that a rank has (locks.c). */
+/* Locks of files that a rank has (host_locks.c). */
 #ifndef WEFT_PROCESS_FILES_HOST_LOCKS_H
 #define WEFT_PROCESS_FILES_HOST_LOCKS_H
 #ifdef __cplusplus

@@ -195,7 +195,7 @@ int weft_flags_of_mode(const char* mode) {
   if (strchr(mode, 'e') != NULL) flags |= O_CLOEXEC;
   return strchr("rwa", mode[0]) != NULL && mode[0] != 0 ? flags : -1;
 }
-/* What waits is opened as streams are that wait (streams.c); what is a file, by the C library. */
+/* What waits is opened as streams are that wait (host_streams.c); what is a file, by the C library. */
 static FILE* fopen_for(const void* from, const char* path, const char* mode, FILE* (*next)(const char*, const char*)) {
   OWN(path);
   struct stat found;

@@ -1,4 +1,4 @@
-/* Files that ranks of a process may take for their own (scratch.c). */
+/* Files that ranks of a process may take for their own (host_scratch.c). */
 #ifndef WEFT_PROCESS_FILES_HOST_SCRATCH_H
 #define WEFT_PROCESS_FILES_HOST_SCRATCH_H
 

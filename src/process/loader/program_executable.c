@@ -16,7 +16,7 @@ typedef void constructor(int, char**, char**);
 typedef void destructor(void);
 typedef int start_function(main_function*, int, char**, void (*)(void), void (*)(void), void (*)(void), void*);
 
-extern const struct weft_program weft_program; /* Links start.c to executables. */
+extern const struct weft_program weft_program; /* Links program_start.c to executables. */
 
 /* --- Constructors and destructors, which may call MPI: they run in the rank ----------------------------------- */
 

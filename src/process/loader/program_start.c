@@ -13,7 +13,7 @@
 extern int main(int, char**, char**) __attribute__((weak));
 extern int __libc_start_main(int (*)(int, char**, char**), int, char**, void (*)(void),
                              void (*)(void), void (*)(void), void*)
-    __attribute__((visibility("hidden"))); /* executable.c's. */
+    __attribute__((visibility("hidden"))); /* Of program_executable.c. */
 
 /* Programs expect these to be theirs, and so do their libraries, which need not name them to the linker:
    they are linked to each program, whether its own files use them or not. */

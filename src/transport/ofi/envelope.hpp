@@ -79,7 +79,7 @@ struct ofi_arrival {
 inline constexpr std::size_t ofi_note_bytes = 1;
 inline constexpr std::size_t ofi_sealed_note_bytes = ofi_note_bytes + sizeof(std::uint64_t);
 
-// Of a message that is one of the job's and the next of its sender.
+// Classifies a message whose key and sequence number are right.
 [[nodiscard]] constexpr ofi_verdict what_stands_behind(std::size_t bytes,
                                                        std::size_t note_bytes) noexcept {
   if (bytes >= sizeof(wire_header)) return ofi_verdict::message;

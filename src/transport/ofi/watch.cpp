@@ -188,21 +188,21 @@ void ofi_transport::watch(std::uint32_t peer) noexcept {
   }
   const process_place& place = peer_addresses_[peer].place;
   const bool is_near = place.host == place_.host && place.processes == place_.processes;
-  // Its process is the whole truth, be it ever so busy; but networks of a host may be apart.
+  // A process of this host is dead exactly when it has ended, however busy it was; but networks of a host may be apart.
   if (is_near && place.process != place_.process && process_has_ended(place.process, place.start))
     fail(peer, "its process has ended");
   const bool is_of_this_network = is_near && place.network == place_.network;
   if (is_of_this_network && !is_sealed()) return;
   state.silent_looks = static_cast<std::uint8_t>(state.silent_looks + 1);
   if (is_of_this_network) {
-    // Whoever stands between may hold back what comes from the peer, which then hears that it does: see take_note().
+    // Someone in between may hold back the peer's messages. A note tells the peer how many have arrived (take_note()).
     if (!was_sent_to && !was_refused && state.silent_looks % ofi_silent_looks == 0)
       send_note(peer, note::are_you_there);
     return;
   }
   if (state.silent_looks % ofi_silent_looks == 0 && is_unanswered(peer_addresses_[peer].bytes))
     return fail(peer, "its host does not answer");
-  // What it takes for somebody who was never heard it may only keep until there is a connection.
+  // The provider may accept a message and only queue it until a connection exists; so a peer that never answered is probed.
   if (state.received == 0 && !state.was_reached && state.silent_looks % ofi_silent_looks == 0)
     probe(peer);
   if (state.has_failed) return;
