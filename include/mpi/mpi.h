@@ -342,6 +342,8 @@ typedef void(MPI_Comm_errhandler_function)(MPI_Comm* comm, int* error_code, ...)
 typedef MPI_Comm_errhandler_function MPI_Comm_errhandler_fn;
 
 typedef MPI_Comm_errhandler_function MPI_Handler_function; /* Removed by MPI 3.0. */
+typedef void(MPI_Session_errhandler_function)(MPI_Session* session, int* error_code, ...);
+typedef MPI_Session_errhandler_function MPI_Session_errhandler_fn;
 
 #define MPI_NULL_COPY_FN ((MPI_Copy_function*)0)
 #define MPI_DUP_FN ((MPI_Copy_function*)1)
@@ -385,12 +387,32 @@ WEFT_MPI_DECLARE(int, MPI_Pcontrol, (const int level, ...))
 WEFT_MPI_DECLARE(int, MPI_Alloc_mem, (MPI_Aint size, MPI_Info info, void* baseptr))
 WEFT_MPI_DECLARE(int, MPI_Free_mem, (void* base))
 
+/* --- Sessions (sessions.cpp), and their sets of processes (process_sets.cpp) ----------------------- */
+WEFT_MPI_DECLARE(int, MPI_Session_init,
+                 (MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session))
+WEFT_MPI_DECLARE(int, MPI_Session_finalize, (MPI_Session* session))
+WEFT_MPI_DECLARE(int, MPI_Session_get_info, (MPI_Session session, MPI_Info* info_used))
+WEFT_MPI_DECLARE(int, MPI_Session_get_num_psets,
+                 (MPI_Session session, MPI_Info info, int* npset_names))
+WEFT_MPI_DECLARE(int, MPI_Session_get_nth_pset,
+                 (MPI_Session session, MPI_Info info, int n, int* pset_len, char* pset_name))
+WEFT_MPI_DECLARE(int, MPI_Session_get_pset_info,
+                 (MPI_Session session, const char* pset_name, MPI_Info* info))
+WEFT_MPI_DECLARE(int, MPI_Group_from_session_pset,
+                 (MPI_Session session, const char* pset_name, MPI_Group* newgroup))
+
 /* --- Error handlers, classes, codes and strings (error_handler.cpp) ------------------------------- */
 WEFT_MPI_DECLARE(int, MPI_Comm_create_errhandler,
                  (MPI_Comm_errhandler_function* comm_errhandler_fn, MPI_Errhandler* errhandler))
 WEFT_MPI_DECLARE(int, MPI_Comm_set_errhandler, (MPI_Comm comm, MPI_Errhandler errhandler))
 WEFT_MPI_DECLARE(int, MPI_Comm_get_errhandler, (MPI_Comm comm, MPI_Errhandler* errhandler))
 WEFT_MPI_DECLARE(int, MPI_Comm_call_errhandler, (MPI_Comm comm, int errorcode))
+WEFT_MPI_DECLARE(int, MPI_Session_create_errhandler,
+                 (MPI_Session_errhandler_function* session_errhandler_fn,
+                  MPI_Errhandler* errhandler))
+WEFT_MPI_DECLARE(int, MPI_Session_set_errhandler, (MPI_Session session, MPI_Errhandler errhandler))
+WEFT_MPI_DECLARE(int, MPI_Session_get_errhandler, (MPI_Session session, MPI_Errhandler* errhandler))
+WEFT_MPI_DECLARE(int, MPI_Session_call_errhandler, (MPI_Session session, int errorcode))
 WEFT_MPI_DECLARE(int, MPI_Errhandler_free, (MPI_Errhandler* errhandler))
 WEFT_MPI_DECLARE(int, MPI_Error_class, (int errorcode, int* errorclass))
 WEFT_MPI_DECLARE(int, MPI_Error_string, (int errorcode, char* string, int* resultlen))
@@ -520,6 +542,24 @@ WEFT_MPI_DECLARE(int, MPI_Recv_init,
 WEFT_MPI_DECLARE(int, MPI_Recv_init_c,
                  (void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
                   MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Psend_init,
+                 (const void* buf, int partitions, int count, MPI_Datatype datatype, int dest,
+                  int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Psend_init_c,
+                 (const void* buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest,
+                  int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Precv_init,
+                 (void* buf, int partitions, int count, MPI_Datatype datatype, int source, int tag,
+                  MPI_Comm comm, MPI_Info info, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Precv_init_c,
+                 (void* buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source,
+                  int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Pready, (int partition, MPI_Request request))
+WEFT_MPI_DECLARE(int, MPI_Pready_range,
+                 (int partition_low, int partition_high, MPI_Request request))
+WEFT_MPI_DECLARE(int, MPI_Pready_list,
+                 (int length, const int array_of_partitions[], MPI_Request request))
+WEFT_MPI_DECLARE(int, MPI_Parrived, (MPI_Request request, int partition, int* flag))
 WEFT_MPI_DECLARE(int, MPI_Buffer_attach, (void* buffer, int size))
 WEFT_MPI_DECLARE(int, MPI_Buffer_attach_c, (void* buffer, MPI_Count size))
 WEFT_MPI_DECLARE(int, MPI_Buffer_detach, (void* buffer_addr, int* size))
@@ -533,6 +573,15 @@ WEFT_MPI_DECLARE(int, MPI_Comm_detach_buffer_c,
                  (MPI_Comm comm, void* buffer_addr, MPI_Count* size))
 WEFT_MPI_DECLARE(int, MPI_Comm_flush_buffer, (MPI_Comm comm))
 WEFT_MPI_DECLARE(int, MPI_Comm_iflush_buffer, (MPI_Comm comm, MPI_Request* request))
+WEFT_MPI_DECLARE(int, MPI_Session_attach_buffer, (MPI_Session session, void* buffer, int size))
+WEFT_MPI_DECLARE(int, MPI_Session_attach_buffer_c,
+                 (MPI_Session session, void* buffer, MPI_Count size))
+WEFT_MPI_DECLARE(int, MPI_Session_detach_buffer,
+                 (MPI_Session session, void* buffer_addr, int* size))
+WEFT_MPI_DECLARE(int, MPI_Session_detach_buffer_c,
+                 (MPI_Session session, void* buffer_addr, MPI_Count* size))
+WEFT_MPI_DECLARE(int, MPI_Session_flush_buffer, (MPI_Session session))
+WEFT_MPI_DECLARE(int, MPI_Session_iflush_buffer, (MPI_Session session, MPI_Request* request))
 WEFT_MPI_DECLARE(int, MPI_Probe, (int source, int tag, MPI_Comm comm, MPI_Status* status))
 WEFT_MPI_DECLARE(int, MPI_Iprobe,
                  (int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status))
@@ -1159,6 +1208,9 @@ WEFT_MPI_DECLARE(int, MPI_Comm_split_type,
 WEFT_MPI_DECLARE(int, MPI_Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm))
 WEFT_MPI_DECLARE(int, MPI_Comm_create_group,
                  (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm))
+WEFT_MPI_DECLARE(int, MPI_Comm_create_from_group,
+                 (MPI_Group group, const char* stringtag, MPI_Info info, MPI_Errhandler errhandler,
+                  MPI_Comm* newcomm))
 WEFT_MPI_DECLARE(int, MPI_Comm_free, (MPI_Comm* comm))
 WEFT_MPI_DECLARE(int, MPI_Comm_get_parent, (MPI_Comm* parent))
 WEFT_MPI_DECLARE(int, MPI_Comm_disconnect, (MPI_Comm* comm))
@@ -1174,6 +1226,10 @@ WEFT_MPI_DECLARE(int, MPI_Comm_remote_group, (MPI_Comm comm, MPI_Group* group))
 WEFT_MPI_DECLARE(int, MPI_Intercomm_create,
                  (MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader,
                   int tag, MPI_Comm* newintercomm))
+WEFT_MPI_DECLARE(int, MPI_Intercomm_create_from_groups,
+                 (MPI_Group local_group, int local_leader, MPI_Group remote_group,
+                  int remote_leader, const char* stringtag, MPI_Info info,
+                  MPI_Errhandler errhandler, MPI_Comm* newintercomm))
 WEFT_MPI_DECLARE(int, MPI_Intercomm_merge, (MPI_Comm intercomm, int high, MPI_Comm* newintracomm))
 
 /* --- Attributes (attributes.cpp) ------------------------------------------------------------------ */
@@ -1867,9 +1923,7 @@ WEFT_MPI_DECLARE(int, MPI_T_source_get_num, (int* num_sources))
 
 #define WEFT_MPI_DECLARE_ABSENT(name, parameters) WEFT_MPI_DECLARE(int, name, parameters)
 #define WEFT_MPI_DECLARE_TOOL(error, name, parameters) WEFT_MPI_DECLARE(int, name, parameters)
-WEFT_MPI_SESSIONS(WEFT_MPI_DECLARE_ABSENT)
 WEFT_MPI_DYNAMIC_PROCESSES(WEFT_MPI_DECLARE_ABSENT)
-WEFT_MPI_PARTITIONED_MESSAGES(WEFT_MPI_DECLARE_ABSENT)
 WEFT_MPI_TOOLS(WEFT_MPI_DECLARE_TOOL)
 #undef WEFT_MPI_DECLARE_ABSENT
 #undef WEFT_MPI_DECLARE_TOOL

@@ -98,8 +98,6 @@ typedef struct MPI_ABI_T_event_instance* MPI_T_event_instance;
 #define MPI_T_PVAR_ALL_HANDLES ((MPI_T_pvar_handle)1)
 
 /* --- Functions of the program -------------------------------------------------------------------- */
-typedef void(MPI_Session_errhandler_function)(MPI_Session* session, int* error_code, ...);
-typedef MPI_Session_errhandler_function MPI_Session_errhandler_fn;
 typedef void(MPI_T_event_cb_function)(MPI_T_event_instance event_instance,
                                       MPI_T_event_registration event_registration,
                                       MPI_T_cb_safety cb_safety, void* user_data);
@@ -111,34 +109,6 @@ typedef void(MPI_T_event_dropped_cb_function)(MPI_Count count,
                                               void* user_data);
 
 /* --- Functions: X(name, parameters), each returns an int ------------------------------------------- */
-#define WEFT_MPI_SESSIONS(X)                                                                       \
-  X(MPI_Comm_create_from_group,                                                                    \
-    (MPI_Group group, const char* stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm*   \
-     newcomm))                                                                                     \
-  X(MPI_Group_from_session_pset,                                                                   \
-    (MPI_Session session, const char* pset_name, MPI_Group* newgroup))                             \
-  X(MPI_Intercomm_create_from_groups,                                                              \
-    (MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader, const     \
-     char* stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm* newintercomm))           \
-  X(MPI_Session_attach_buffer, (MPI_Session session, void* buffer, int size))                      \
-  X(MPI_Session_attach_buffer_c, (MPI_Session session, void* buffer, MPI_Count size))              \
-  X(MPI_Session_call_errhandler, (MPI_Session session, int errorcode))                             \
-  X(MPI_Session_create_errhandler,                                                                 \
-    (MPI_Session_errhandler_function* session_errhandler_fn, MPI_Errhandler* errhandler))          \
-  X(MPI_Session_detach_buffer, (MPI_Session session, void* buffer_addr, int* size))                \
-  X(MPI_Session_detach_buffer_c, (MPI_Session session, void* buffer_addr, MPI_Count* size))        \
-  X(MPI_Session_finalize, (MPI_Session* session))                                                  \
-  X(MPI_Session_flush_buffer, (MPI_Session session))                                               \
-  X(MPI_Session_get_errhandler, (MPI_Session session, MPI_Errhandler* errhandler))                 \
-  X(MPI_Session_get_info, (MPI_Session session, MPI_Info* info_used))                              \
-  X(MPI_Session_get_nth_pset,                                                                      \
-    (MPI_Session session, MPI_Info info, int n, int* pset_len, char* pset_name))                   \
-  X(MPI_Session_get_num_psets, (MPI_Session session, MPI_Info info, int* npset_names))             \
-  X(MPI_Session_get_pset_info, (MPI_Session session, const char* pset_name, MPI_Info* info))       \
-  X(MPI_Session_iflush_buffer, (MPI_Session session, MPI_Request* request))                        \
-  X(MPI_Session_init, (MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session))            \
-  X(MPI_Session_set_errhandler, (MPI_Session session, MPI_Errhandler errhandler))
-
 #define WEFT_MPI_DYNAMIC_PROCESSES(X)                                                              \
   X(MPI_Close_port, (const char* port_name))                                                       \
   X(MPI_Comm_accept,                                                                               \
@@ -157,24 +127,6 @@ typedef void(MPI_T_event_dropped_cb_function)(MPI_Count count,
   X(MPI_Open_port, (MPI_Info info, char* port_name))                                               \
   X(MPI_Publish_name, (const char* service_name, MPI_Info info, const char* port_name))            \
   X(MPI_Unpublish_name, (const char* service_name, MPI_Info info, const char* port_name))
-
-#define WEFT_MPI_PARTITIONED_MESSAGES(X)                                                           \
-  X(MPI_Parrived, (MPI_Request request, int partition, int* flag))                                 \
-  X(MPI_Pready, (int partition, MPI_Request request))                                              \
-  X(MPI_Pready_list, (int length, const int array_of_partitions[], MPI_Request request))           \
-  X(MPI_Pready_range, (int partition_low, int partition_high, MPI_Request request))                \
-  X(MPI_Precv_init,                                                                                \
-    (void* buf, int partitions, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm      \
-     comm, MPI_Info info, MPI_Request* request))                                                   \
-  X(MPI_Precv_init_c,                                                                              \
-    (void* buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag,         \
-     MPI_Comm comm, MPI_Info info, MPI_Request* request))                                          \
-  X(MPI_Psend_init,                                                                                \
-    (const void* buf, int partitions, int count, MPI_Datatype datatype, int dest, int tag,         \
-     MPI_Comm comm, MPI_Info info, MPI_Request* request))                                          \
-  X(MPI_Psend_init_c,                                                                              \
-    (const void* buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag,   \
-     MPI_Comm comm, MPI_Info info, MPI_Request* request))
 
 /* X(error, name, parameters): what asks for a variable, category or event. */
 #define WEFT_MPI_TOOLS(X)                                                                          \

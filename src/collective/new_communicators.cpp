@@ -1,6 +1,7 @@
 // The parts of a communicator, and how communicators are made: out of others, in calls of all their ranks; and out of lists
 // of ranks, in calls of those ranks alone.
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <numeric>
 #include <set>
@@ -450,6 +451,27 @@ communicator create_group(communicator_state& c, int rank, std::span<const int> 
     mine.context = of_first.context;
   }
   return join(c.of, me, numbers, mine.context);
+}
+
+communicator create_named(rank_state& me, named_inbox& inbox, const std::vector<int>& numbers,
+                          std::string_view name, const char* call) {
+  me.home->check_stopped();
+  group_call mine{0, static_cast<std::int32_t>(numbers.size()), as_number(numbers)};
+  const int first = numbers.front();
+  if (me.number == first) {
+    mine.context = me.shared->take_contexts(1);
+    for (const int number : numbers)
+      if (number != first) send_named(me, number, name, std::as_bytes(std::span(&mine, 1)), call);
+    return join(*me.shared, me, numbers, mine.context);
+  }
+  group_call of_first;
+  const std::vector<std::byte> came = inbox.receive(me, first, name, sizeof of_first, call);
+  if (came.size() == sizeof of_first) std::memcpy(&of_first, came.data(), sizeof of_first);
+  if (of_first.size != mine.size || of_first.members != mine.members)
+    throw error(std::string(call) + ": rank " + std::to_string(first) +
+                " calls with another group than rank " + std::to_string(me.number) +
+                ": all members must name the same ranks in the same order");
+  return join(*me.shared, me, numbers, of_first.context);
 }
 
 }  // namespace detail

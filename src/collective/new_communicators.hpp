@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
+#include "collective/named_messages.hpp"
 #include "rank/communicator_state.hpp"
 #include "weft/communicator.hpp"
 
@@ -23,6 +25,12 @@ namespace weft::detail {
 // time, and several such calls may be under way. The new ranks are the places in the list.
 [[nodiscard]] communicator create_group(communicator_state& c, int rank, std::span<const int> ranks,
                                         int tag, const char* name);
+
+// The same out of nothing: called only by the ranks whose numbers in the world `numbers` lists, with equal lists and names.
+// Calls with different names may be under way at once.
+[[nodiscard]] communicator create_named(rank_state& me, named_inbox& inbox,
+                                        const std::vector<int>& numbers, std::string_view name,
+                                        const char* call);
 
 // Called by all that `ranks`, numbers in the world, names, once each, with a context that one of them
 // took from the job and told the others.

@@ -23,12 +23,7 @@ int refuse(const char* call, const char* chapter) {
     return refuse(#name, chapter);                 \
   }
 
-#define WEFT_MPI_REFUSE_SESSION(name, parameters) WEFT_MPI_REFUSE("sessions", name, parameters)
 #define WEFT_MPI_REFUSE_PROCESS(name, parameters) \
   WEFT_MPI_REFUSE("dynamic processes (spawn, connect, ports)", name, parameters)
-#define WEFT_MPI_REFUSE_PARTITION(name, parameters) \
-  WEFT_MPI_REFUSE("partitioned messages", name, parameters)
 
-WEFT_MPI_SESSIONS(WEFT_MPI_REFUSE_SESSION)
 WEFT_MPI_DYNAMIC_PROCESSES(WEFT_MPI_REFUSE_PROCESS)
-WEFT_MPI_PARTITIONED_MESSAGES(WEFT_MPI_REFUSE_PARTITION)

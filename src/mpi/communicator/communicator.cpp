@@ -36,6 +36,7 @@ MPI_Comm add_communicator(state& me, std::optional<weft::communicator> made,
                           const communicator_object& parent) {
   if (!made) return MPI_COMM_NULL;
   communicator_object& c = me.communicators.make(std::move(*made));
+  c.session = parent.session;
   set_error_handler(me, c, parent.handler);
   return handle_of(c);
 }
@@ -52,6 +53,8 @@ std::shared_ptr<communicator_object> with_own_context(state& me, const communica
   made->peers_count = c.peers_count;
   made->locals_first = c.locals_first;
   made->topology = c.topology;
+  made->session = c.session;
+  made->has_handle = false;
   return made;
 }
 
@@ -65,6 +68,7 @@ communicator_object& add_copy(state& me, weft::communicator made,
   c.peers_count = parent.peers_count;
   c.locals_first = parent.locals_first;
   c.topology = parent.topology;
+  c.session = parent.session;
   set_error_handler(me, c, parent.handler);
   return c;
 }
@@ -163,6 +167,7 @@ void start_duplicate(state& me, MPI_Comm comm, info_entries hints, Handle* newco
   model->peers_count = parent.peers_count;
   model->locals_first = parent.locals_first;
   model->topology = parent.topology;
+  model->session = parent.session;
   model->hints = std::move(hints);
   set_error_handler(me, *model, parent.handler);
   copy_attributes(me, comm, parent, *model);
@@ -221,6 +226,18 @@ MPI_Comm create_from_group(state& me, communicator_object& c, MPI_Group group, c
                                c);
 }
 
+MPI_Comm create_from_group(state& me, MPI_Group group, const char* stringtag, info_entries hints,
+                           MPI_Errhandler handler, const char* call) {
+  const group_object& g = group_with_caller(me, group);
+  const std::uint32_t session = g.session;
+  communicator_object& c = me.communicators.make(create_named(
+      me.rank, me.named, std::vector<int>(g.ranks), checked_name("of a group", stringtag), call));
+  c.session = session;
+  c.hints = std::move(hints);
+  set_error_handler(me, c, handler);
+  return handle_of(c);
+}
+
 int compare(const communicator_object& a, const communicator_object& b) {
   if (&a == &b) return MPI_IDENT;
   if (a.is_inter() != b.is_inter()) return MPI_UNEQUAL;
@@ -233,6 +250,39 @@ int compare(const communicator_object& a, const communicator_object& b) {
 }
 
 }  // namespace
+
+const group_object& group_with_caller(state& me, MPI_Group group) {
+  const group_object& g = checked_group(me, group);
+  if (std::ranges::find(g.ranks, me.rank.number) == g.ranks.end())
+    fail(MPI_ERR_GROUP, "the group has {} ranks, and the caller is none of them",
+         static_cast<long>(g.ranks.size()));
+  return g;
+}
+
+std::string checked_name(const char* kind, const char* stringtag) {
+  check_not_null(stringtag, "stringtag");
+  const std::size_t size = std::strlen(stringtag);
+  if (size >= MPI_MAX_STRINGTAG_LEN)
+    fail(MPI_ERR_ARG, "the stringtag has {} characters: at most {} fit", size,
+         MPI_MAX_STRINGTAG_LEN - 1);
+  return formatted("{}: {}", kind, stringtag);
+}
+
+left_communicators end_communicators_of(state& me, std::uint32_t session) {
+  left_communicators left;
+  std::vector<MPI_Comm> theirs;
+  me.communicators.each([&](communicator_object& c) {
+    if (c.session != session) return;
+    if (c.has_handle)
+      theirs.push_back(handle_of(c));
+    else
+      ++left.without;
+  });
+  left.with_handle = theirs.size();
+  for (MPI_Comm comm : theirs) end_communicator(me, comm);
+  return left;
+}
+
 }  // namespace weft::mpi
 
 using namespace weft::mpi;
@@ -350,6 +400,22 @@ WEFT_MPI_FUNCTION(int, MPI_Comm_create_group,
             me, create_group(*c.shared, c.own, places, tag, "MPI_Comm_create_group"), c);
       },
       comm, group, tag);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Comm_create_from_group,
+                  (MPI_Group group, const char* stringtag, MPI_Info info, MPI_Errhandler errhandler,
+                   MPI_Comm* newcomm)) {
+  return in_call(
+      "MPI_Comm_create_from_group", errhandler,
+      [&](state& me) {
+        check_not_null(newcomm, "newcomm");
+        check_handler_of_communicators(errhandler);
+        info_entries hints = checked_hints(me, info);
+        *newcomm = MPI_COMM_NULL;
+        *newcomm = create_from_group(me, group, stringtag, std::move(hints), errhandler,
+                                     "MPI_Comm_create_from_group");
+      },
+      group, stringtag, info, errhandler);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_free, (MPI_Comm * comm)) {

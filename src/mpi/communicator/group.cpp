@@ -17,9 +17,9 @@ group_object& checked_group(state& me, MPI_Group group) {
   fail(MPI_ERR_GROUP, "{} is no group, or has been freed", text_of(group));
 }
 
-MPI_Group make_group(state& me, std::vector<int> ranks) {
+MPI_Group make_group(state& me, std::vector<int> ranks, std::uint32_t session) {
   if (ranks.empty()) return MPI_GROUP_EMPTY;
-  return handle_of(me.groups.make(std::move(ranks)));
+  return handle_of(me.groups.make(std::move(ranks), session));
 }
 
 namespace {
@@ -100,6 +100,18 @@ std::vector<int> members_but(const group_object& g, const std::vector<int>& plac
   for (std::size_t i = 0; i < g.ranks.size(); ++i)
     if (!left_out[i]) ranks.push_back(g.ranks[i]);
   return ranks;
+}
+
+struct group_pair {
+  const group_object& one;
+  const group_object& other;
+  std::uint32_t session;  // Of what is made of the two.
+};
+// MPI_GROUP_EMPTY comes of no session.
+group_pair checked_groups(state& me, MPI_Group one, MPI_Group other) {
+  const group_object& a = checked_group(me, one);
+  const group_object& b = checked_group(me, other);
+  return {a, b, a.ranks.empty() ? b.session : a.session};
 }
 
 }  // namespace
@@ -199,7 +211,8 @@ WEFT_MPI_FUNCTION(int, MPI_Comm_group, (MPI_Comm comm, MPI_Group* group)) {
       "MPI_Comm_group", comm,
       [&](state& me) {
         check_not_null(group, "group");
-        *group = make_group(me, local_ranks(checked_communicator(me, comm)));
+        const communicator_object& c = checked_communicator(me, comm);
+        *group = make_group(me, local_ranks(c), c.session);
       },
       comm);
 }
@@ -209,10 +222,11 @@ WEFT_MPI_FUNCTION(int, MPI_Group_union, (MPI_Group group1, MPI_Group group2, MPI
       "MPI_Group_union", MPI_COMM_SELF,
       [&](state& me) {
         check_not_null(newgroup, "newgroup");
-        std::vector<int> all = checked_group(me, group1).ranks;
-        const std::vector<int> more = chosen(checked_group(me, group2).ranks, all, false);
+        const group_pair of = checked_groups(me, group1, group2);
+        std::vector<int> all = of.one.ranks;
+        const std::vector<int> more = chosen(of.other.ranks, all, false);
         all.insert(all.end(), more.begin(), more.end());
-        *newgroup = make_group(me, std::move(all));
+        *newgroup = make_group(me, std::move(all), of.session);
       },
       group1, group2);
 }
@@ -223,8 +237,8 @@ WEFT_MPI_FUNCTION(int, MPI_Group_intersection,
       "MPI_Group_intersection", MPI_COMM_SELF,
       [&](state& me) {
         check_not_null(newgroup, "newgroup");
-        *newgroup = make_group(
-            me, chosen(checked_group(me, group1).ranks, checked_group(me, group2).ranks, true));
+        const group_pair of = checked_groups(me, group1, group2);
+        *newgroup = make_group(me, chosen(of.one.ranks, of.other.ranks, true), of.session);
       },
       group1, group2);
 }
@@ -235,8 +249,8 @@ WEFT_MPI_FUNCTION(int, MPI_Group_difference,
       "MPI_Group_difference", MPI_COMM_SELF,
       [&](state& me) {
         check_not_null(newgroup, "newgroup");
-        *newgroup = make_group(
-            me, chosen(checked_group(me, group1).ranks, checked_group(me, group2).ranks, false));
+        const group_pair of = checked_groups(me, group1, group2);
+        *newgroup = make_group(me, chosen(of.one.ranks, of.other.ranks, false), of.session);
       },
       group1, group2);
 }
@@ -248,7 +262,7 @@ WEFT_MPI_FUNCTION(int, MPI_Group_incl,
       [&](state& me) {
         check_not_null(newgroup, "newgroup");
         const group_object& g = checked_group(me, group);
-        *newgroup = make_group(me, members(g, listed(g, n, ranks)));
+        *newgroup = make_group(me, members(g, listed(g, n, ranks)), g.session);
       },
       group, n, static_cast<const void*>(ranks));
 }
@@ -260,7 +274,7 @@ WEFT_MPI_FUNCTION(int, MPI_Group_excl,
       [&](state& me) {
         check_not_null(newgroup, "newgroup");
         const group_object& g = checked_group(me, group);
-        *newgroup = make_group(me, members_but(g, listed(g, n, ranks)));
+        *newgroup = make_group(me, members_but(g, listed(g, n, ranks)), g.session);
       },
       group, n, static_cast<const void*>(ranks));
 }
@@ -272,7 +286,7 @@ WEFT_MPI_FUNCTION(int, MPI_Group_range_incl,
       [&](state& me) {
         check_not_null(newgroup, "newgroup");
         const group_object& g = checked_group(me, group);
-        *newgroup = make_group(me, members(g, in_ranges(g, n, ranges)));
+        *newgroup = make_group(me, members(g, in_ranges(g, n, ranges)), g.session);
       },
       group, n, static_cast<const void*>(ranges));
 }
@@ -284,7 +298,7 @@ WEFT_MPI_FUNCTION(int, MPI_Group_range_excl,
       [&](state& me) {
         check_not_null(newgroup, "newgroup");
         const group_object& g = checked_group(me, group);
-        *newgroup = make_group(me, members_but(g, in_ranges(g, n, ranges)));
+        *newgroup = make_group(me, members_but(g, in_ranges(g, n, ranges)), g.session);
       },
       group, n, static_cast<const void*>(ranges));
 }

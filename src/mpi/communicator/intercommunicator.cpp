@@ -2,6 +2,8 @@
 // First come those of the group whose leader has the lower number in MPI_COMM_WORLD. Messages and collectives of a rank
 // go to the part that is the other group.
 #include <algorithm>
+#include <cstring>
+#include <string>
 
 #include "collective/collectives.hpp"
 #include "collective/control_messages.hpp"
@@ -28,6 +30,7 @@ MPI_Comm add_intercommunicator(state& me, std::optional<weft::communicator> made
   c.locals_first = first ? 0 : remotes;
   c.peers_first = first ? locals : 0;
   c.peers_count = remotes;
+  c.session = parent.session;
   set_error_handler(me, c, parent.handler);
   return handle_of(c);
 }
@@ -84,42 +87,139 @@ struct creation {
   int tag;
 };
 
+// What the leader of each group knows of both.
+struct both_groups {
+  leader_note own, theirs;
+  std::vector<int> remote;
+};
+
+// Called by all ranks of `local`, the ranks `mine`: the leader tells the others. Only then the new communicator is made.
+MPI_Comm join_groups(state& me, const weft::communicator& local, int leader,
+                     const std::vector<int>& mine, both_groups all, std::uint32_t session,
+                     MPI_Errhandler handler, const char* call) {
+  leader_note notes[2] = {all.own, all.theirs};
+  std::vector<int>& remote = all.remote;
+  broadcast(local.state(), local.rank(), bytes_of(notes, 2), leader, call);
+  if (notes[0].size == 0)
+    fail(MPI_ERR_OTHER, "the call of the group's leader, rank {} of it, has failed", leader);
+  remote.resize(static_cast<std::size_t>(notes[1].size));
+  broadcast(local.state(), local.rank(), bytes_of(remote.data(), remote.size()), leader, call);
+  for (const int r : remote)
+    if (std::find(mine.begin(), mine.end(), r) != mine.end())
+      fail(MPI_ERR_GROUP, "the two groups have rank {} of MPI_COMM_WORLD in common", r);
+  const bool first = notes[0].number < notes[1].number;
+  std::vector<int> members = first ? mine : remote;
+  const std::vector<int>& rest = first ? remote : mine;
+  members.insert(members.end(), rest.begin(), rest.end());
+  communicator_object& c =
+      me.communicators.make(join(*me.rank.shared, me.rank, members, notes[first ? 0 : 1].context));
+  c.locals_first = first ? 0 : notes[1].size;
+  c.peers_first = first ? notes[0].size : 0;
+  c.peers_count = notes[1].size;
+  c.session = session;
+  set_error_handler(me, c, handler);
+  return handle_of(c);
+}
+
+leader_note note_of(state& me, const std::vector<int>& mine) {
+  return {static_cast<std::int32_t>(mine.size()), me.rank.number, me.rank.shared->take_contexts(1)};
+}
+
 MPI_Comm create(state& me, const creation& how) {
-  const char* const call = "MPI_Intercomm_create";
   communicator_object& local = checked_intracommunicator(me, how.local_comm);
   if (how.local_leader < 0 || how.local_leader >= local.locals_count())
     fail(MPI_ERR_RANK, "local_leader {}: {}", how.local_leader, ranks_of(local));
   check_tag(how.tag);
   const std::vector<int> mine = local_ranks(local);
-  leader_note note{static_cast<std::int32_t>(mine.size()), me.rank.number, 0};
-  leader_note notes[2];
-  std::vector<int> remote;
-  const bool leads = local.rank() == how.local_leader;
-  if (leads) {
+  both_groups all;
+  if (local.rank() == how.local_leader) {
     const communicator_object& between = checked_communicator(me, how.peer_comm);
     check_peer(between, how.remote_leader, "remote_leader");
-    note.context = me.rank.shared->take_contexts(1);
-    remote = exchange_groups(me, between, how.remote_leader, how.tag, mine, note, notes[1]);
-    notes[0] = note;
+    all.own = note_of(me, mine);
+    all.remote =
+        exchange_groups(me, between, how.remote_leader, how.tag, mine, all.own, all.theirs);
   }
-  broadcast(*local.shared, local.own, bytes_of(notes, 2), how.local_leader, call);
-  remote.resize(static_cast<std::size_t>(notes[1].size));
-  broadcast(*local.shared, local.own, bytes_of(remote.data(), remote.size()), how.local_leader,
-            call);
-  for (const int r : remote)
+  return join_groups(me, local.ranks, how.local_leader, mine, std::move(all), local.session,
+                     local.handler, "MPI_Intercomm_create");
+}
+
+// --- Out of groups -------------------------------------------------------------------------------
+
+struct creation_from_groups {
+  MPI_Group local_group;
+  int local_leader;
+  MPI_Group remote_group;
+  int remote_leader;
+  const char* stringtag;
+  MPI_Errhandler handler;
+};
+
+// As exchange_groups(), between leaders that have no communicator in common. Each sends its note with its group behind it.
+void exchange_by_name(state& me, int other, const std::string& name, const std::vector<int>& mine,
+                      both_groups& all, const char* call) {
+  const auto world = static_cast<std::size_t>(world_size());
+  std::vector<std::byte> data(sizeof all.own + mine.size() * sizeof(int));
+  std::memcpy(data.data(), &all.own, sizeof all.own);
+  std::memcpy(data.data() + sizeof all.own, mine.data(), mine.size() * sizeof(int));
+  send_named(me.rank, other, name, data, call);
+  const std::vector<std::byte> came =
+      me.named.receive(me.rank, other, name, sizeof all.theirs + world * sizeof(int), call);
+  if (came.size() >= sizeof all.theirs) std::memcpy(&all.theirs, came.data(), sizeof all.theirs);
+  if (came.size() < sizeof all.theirs || all.theirs.size < 1 ||
+      came.size() - sizeof all.theirs != static_cast<std::size_t>(all.theirs.size) * sizeof(int))
+    fail(MPI_ERR_OTHER, "the leader of the other group, rank {}, says {} bytes of its {} ranks",
+         other, came.size(), all.theirs.size);
+  all.remote.resize(static_cast<std::size_t>(all.theirs.size));
+  std::memcpy(all.remote.data(), came.data() + sizeof all.theirs, all.remote.size() * sizeof(int));
+  for (const int r : all.remote)
+    if (r < 0 || static_cast<std::size_t>(r) >= world)
+      fail(MPI_ERR_OTHER,
+           "the leader of the other group says that rank {} is in it, of a job of {}", r, world);
+}
+
+void check_leader(const group_object& g, int leader, const char* what) {
+  if (leader < 0 || static_cast<std::size_t>(leader) >= g.ranks.size())
+    fail(MPI_ERR_RANK, "{} {}: the group has ranks 0 to {}", what, leader,
+         static_cast<int>(g.ranks.size()) - 1);
+}
+
+// What the leader finds wrong all ranks of its group are told.
+both_groups exchanged_by_leader(state& me, const creation_from_groups& how,
+                                const std::vector<int>& mine, const std::string& name,
+                                const char* call) {
+  both_groups all;
+  const group_object& remote = checked_group(me, how.remote_group);
+  check_leader(remote, how.remote_leader, "remote_leader");
+  for (const int r : remote.ranks)
     if (std::find(mine.begin(), mine.end(), r) != mine.end())
-      fail(MPI_ERR_GROUP, "the two groups have rank {} of MPI_COMM_WORLD in common", r);
-  const bool first = notes[0].number < notes[1].number;
-  std::vector<int> all = first ? mine : remote;
-  const std::vector<int>& rest = first ? remote : mine;
-  all.insert(all.end(), rest.begin(), rest.end());
-  communicator_object& c =
-      me.communicators.make(join(*me.rank.shared, me.rank, all, notes[first ? 0 : 1].context));
-  c.locals_first = first ? 0 : notes[1].size;
-  c.peers_first = first ? notes[0].size : 0;
-  c.peers_count = notes[1].size;
-  set_error_handler(me, c, local.handler);
-  return handle_of(c);
+      fail(MPI_ERR_GROUP, "the two groups have rank {} of the job in common", r);
+  all.own = note_of(me, mine);
+  exchange_by_name(me, remote.ranks[static_cast<std::size_t>(how.remote_leader)], name, mine, all,
+                   call);
+  return all;
+}
+
+MPI_Comm create(state& me, const creation_from_groups& how) {
+  const char* const call =
+      "MPI_Intercomm_create";  // The begin of the name: so many letters travel.
+  const group_object& local = group_with_caller(me, how.local_group);
+  check_leader(local, how.local_leader, "local_leader");
+  const std::vector<int> mine = local.ranks;
+  const std::uint32_t session = local.session;
+  const std::string name = checked_name("between groups", how.stringtag);
+  const weft::communicator together = create_named(me.rank, me.named, mine, name, call);
+  both_groups all;
+  if (mine[static_cast<std::size_t>(how.local_leader)] == me.rank.number) {
+    try {
+      all = exchanged_by_leader(me, how, mine, name, call);
+    } catch (const std::exception&) {
+      leader_note none[2];
+      broadcast(together.state(), together.rank(), bytes_of(none, 2), how.local_leader, call);
+      throw;
+    }
+  }
+  return join_groups(me, together, how.local_leader, mine, std::move(all), session, how.handler,
+                     call);
 }
 
 communicator_object& checked_intercommunicator(state& me, MPI_Comm comm) {
@@ -159,7 +259,8 @@ WEFT_MPI_FUNCTION(int, MPI_Comm_remote_group, (MPI_Comm comm, MPI_Group* group))
       "MPI_Comm_remote_group", comm,
       [&](state& me) {
         check_not_null(group, "group");
-        *group = make_group(me, remote_ranks(checked_intercommunicator(me, comm)));
+        const communicator_object& c = checked_intercommunicator(me, comm);
+        *group = make_group(me, remote_ranks(c), c.session);
       },
       comm);
 }
@@ -174,6 +275,25 @@ WEFT_MPI_FUNCTION(int, MPI_Intercomm_create,
         *newintercomm = create(me, {local_comm, local_leader, peer_comm, remote_leader, tag});
       },
       local_comm, local_leader, peer_comm, remote_leader, tag);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Intercomm_create_from_groups,
+                  (MPI_Group local_group, int local_leader, MPI_Group remote_group,
+                   int remote_leader, const char* stringtag, MPI_Info info,
+                   MPI_Errhandler errhandler, MPI_Comm* newintercomm)) {
+  return in_call(
+      "MPI_Intercomm_create_from_groups", errhandler,
+      [&](state& me) {
+        check_not_null(newintercomm, "newintercomm");
+        check_handler_of_communicators(errhandler);
+        info_entries hints = checked_hints(me, info);
+        *newintercomm = MPI_COMM_NULL;
+        const MPI_Comm made = create(
+            me, {local_group, local_leader, remote_group, remote_leader, stringtag, errhandler});
+        checked_communicator(me, made).hints = std::move(hints);
+        *newintercomm = made;
+      },
+      local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Intercomm_merge,

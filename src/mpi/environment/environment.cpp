@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include "base/clock.hpp"
@@ -55,13 +56,12 @@ void initialize(state& me, int required, int* provided) {
     fail(MPI_ERR_OTHER, "MPI {}: call it once",
          me.finalized ? "has been finalised and cannot be initialised again"
                       : "is initialised already");
-  const communicator all(me.rank.shared->world, me.rank.number);
-  me.world.emplace(all);
-  me.world->name = "MPI_COMM_WORLD";
-  me.self.emplace(all.self());
-  me.self->name = "MPI_COMM_SELF";
+  make_predefined_communicators(me);
+  me.world_handle = MPI_COMM_WORLD;
+  me.self_handle = MPI_COMM_SELF;
   // A worker that threads of ranks attach to stays on its thread.
   me.thread_level = me.rank.home->moves() ? std::min<int>(required, MPI_THREAD_FUNNELED) : required;
+  me.highest_thread_level = std::max(me.highest_thread_level, me.thread_level);
   me.initialized = true;
   has_been_initialized.store(true, std::memory_order_relaxed);
   me.open.store(true, std::memory_order_relaxed);
@@ -77,6 +77,21 @@ void copy_text(const std::string& text, std::size_t room, char* to, int* length)
 }
 
 }  // namespace
+
+void make_predefined_communicators(state& me) {
+  if (me.world) return;
+  const communicator all(me.rank.shared->world, me.rank.number);
+  me.world.emplace(all);
+  me.world->name = "MPI_COMM_WORLD";
+  me.self.emplace(all.self());
+  me.self->name = "MPI_COMM_SELF";
+}
+
+void tell_of_rest(state& me, const char* call) {
+  if (me.births != nullptr) me.births->tell_left_over(*me.rank.of->checks, me.rank.number, call);
+  free_taken_messages(me, call);
+}
+
 }  // namespace weft::mpi
 
 using namespace weft::mpi;
@@ -106,23 +121,40 @@ WEFT_MPI_FUNCTION(int, MPI_Finalized, (int* flag)) {
   return MPI_SUCCESS;
 }
 
+// Sessions may outlive MPI_Finalize: what is theirs stays as it is.
 WEFT_MPI_FUNCTION(int, MPI_Finalize, (void)) {
   const int code = in_call("MPI_Finalize", MPI_COMM_SELF, [](state& me) {
+    if (!me.has_world())
+      fail(MPI_ERR_OTHER, "{}",
+           me.finalized ? "MPI has been finalised: call it once"
+                        : "MPI_Init has not been called: MPI_Session_finalize ends a session");
+    const char* const call = "MPI_Finalize";
+    const bool is_last = me.sessions.live() == 0;
+    const auto concerned =
+        is_last ? std::optional<std::uint32_t>() : std::optional<std::uint32_t>(no_session);
     delete_attributes(me, MPI_COMM_SELF, *me.self);
-    finish_requests(me);
-    if (me.births != nullptr) me.births->tell_left_over(*me.rank.of->checks, me.rank.number);
-    free_taken_messages(me);
-    finish_buffered(me);
+    finish_requests(me, call, WEFT_WAIT_NAMES("MPI_Finalize"), concerned);
+    if (is_last) tell_of_rest(me, call);
+    finish_buffered(me, "MPI_Finalize (buffered sends)", concerned);
     // Set before the meeting, which fails when a process has died: MPI ends in this rank all the same.
     me.finalized = true;
     has_been_finalized.store(true, std::memory_order_relaxed);
-    weft::detail::meet(*me.world->shared, me.world->own, "MPI_Finalize");
+    weft::detail::meet(*me.world->shared, me.world->own, call);
     tell_unsafe_sends(me);
     if (keeps_ledger(me)) compare_types(me);
   });
-  // Closed behind in_call(), which still needs the rank's state to call an error handler.
-  if (state* const me = find_state(); me != nullptr && me->finalized) me->close();
-  weft::process::end_late_rank();
+  // Behind in_call(), which still needs the rank's state to call an error handler.
+  if (state* const me = find_state(); me != nullptr && me->finalized) {
+    me->world_handle = me->self_handle = weft::mpi::no_handle;
+    if (me->sessions.live() == 0) {
+      me->close();
+      weft::process::end_late_rank();
+    } else {
+      // Errors of no object are no longer those of a communicator that the program could give a handler.
+      set_error_handler(*me, *me->world, MPI_ERRORS_ARE_FATAL);
+      set_error_handler(*me, *me->self, MPI_ERRORS_ARE_FATAL);
+    }
+  }
   return code;
 }
 

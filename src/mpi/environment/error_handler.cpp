@@ -88,6 +88,10 @@ void check_handler_of_files(MPI_Errhandler h) {
   check_handler_of(h, &error_handler_object::of_files, "MPI_File_create_errhandler");
 }
 
+void check_handler_of_sessions(MPI_Errhandler h) {
+  check_handler_of(h, &error_handler_object::of_sessions, "MPI_Session_create_errhandler");
+}
+
 void hold(MPI_Errhandler h) {
   if (auto* const object = find_object<error_handler_object>(h); object != nullptr)
     ++object->holders;
@@ -122,6 +126,31 @@ int call_error_handler(window_object& w, int code) {
   if (const auto* const h = find_object<error_handler_object>(w.handler); h != nullptr)
     h->of_windows(&handle, &passed);
   return code;
+}
+
+int call_error_handler(session_object& s, int code) {
+  MPI_Session handle = handle_of(s);
+  int passed = code;
+  if (const auto* const h = find_object<error_handler_object>(s.handler); h != nullptr)
+    h->of_sessions(&handle, &passed);
+  return code;
+}
+
+int call_error_handler_for_nothing(MPI_Errhandler handler, int code) {
+  MPI_Comm no_communicator = MPI_COMM_NULL;
+  MPI_Session none = MPI_SESSION_NULL;
+  int passed = code;
+  const auto* const h = find_object<error_handler_object>(handler);
+  if (h != nullptr && h->of_communicators != nullptr)
+    h->of_communicators(&no_communicator, &passed);
+  if (h != nullptr && h->of_sessions != nullptr) h->of_sessions(&none, &passed);
+  return code;
+}
+
+void set_error_handler(state& me, session_object& s, MPI_Errhandler handler) {
+  hold(handler);
+  release(me, s.handler);
+  s.handler = handler;
 }
 
 void set_error_handler(state& me, communicator_object& c, MPI_Errhandler handler) {
@@ -238,9 +267,60 @@ WEFT_MPI_FUNCTION(int, MPI_Win_call_errhandler, (MPI_Win win, int errorcode)) {
       win, errorcode);
 }
 
-WEFT_MPI_FUNCTION(int, MPI_Errhandler_free, (MPI_Errhandler * errhandler)) {
+// Before there is a session: MPI_Session_init takes one.
+WEFT_MPI_FUNCTION(int, MPI_Session_create_errhandler,
+                  (MPI_Session_errhandler_function * session_errhandler_fn,
+                   MPI_Errhandler* errhandler)) {
+  return in_call_at_any_time("MPI_Session_create_errhandler", [&](state& me) {
+    check_not_null(errhandler, "errhandler");
+    check_not_null(reinterpret_cast<const void*>(session_errhandler_fn), "session_errhandler_fn");
+    error_handler_object& made = me.error_handlers.make();
+    made.of_sessions = session_errhandler_fn;
+    *errhandler = handle_of(made);
+  });
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Session_set_errhandler,
+                  (MPI_Session session, MPI_Errhandler errhandler)) {
   return in_call(
-      "MPI_Errhandler_free", MPI_COMM_SELF,
+      "MPI_Session_set_errhandler", session,
+      [&](state& me) {
+        session_object& s = checked_session(session);
+        check_handler_of_sessions(errhandler);
+        set_error_handler(me, s, errhandler);
+      },
+      session, errhandler);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Session_get_errhandler,
+                  (MPI_Session session, MPI_Errhandler* errhandler)) {
+  return in_call(
+      "MPI_Session_get_errhandler", session,
+      [&](state&) {
+        check_not_null(errhandler, "errhandler");
+        const session_object& s = checked_session(session);
+        hold(s.handler);  // The program frees what it gets.
+        *errhandler = s.handler;
+      },
+      session);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Session_call_errhandler, (MPI_Session session, int errorcode)) {
+  return in_call(
+      "MPI_Session_call_errhandler", session,
+      [&](state& me) {
+        session_object& s = checked_session(session);
+        if (s.handler == MPI_ERRORS_RETURN) return;
+        if (is_predefined(s.handler))
+          throw failure(errorcode, "the program says: " + text_of_code(&me, errorcode));
+        (void)call_error_handler(s, errorcode);
+      },
+      session, errorcode);
+}
+
+WEFT_MPI_FUNCTION(int, MPI_Errhandler_free, (MPI_Errhandler * errhandler)) {
+  return in_call_at_any_time(
+      "MPI_Errhandler_free",
       [&](state& me) {
         check_not_null(errhandler, "errhandler");
         check_handler(*errhandler);

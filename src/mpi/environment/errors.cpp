@@ -210,6 +210,11 @@ std::string text_of(MPI_Win win) {
   if (w != nullptr && !w->name.empty()) return "window " + printable(w->name);
   return text_of_handle(win, "window");
 }
+std::string text_of(MPI_Session session) {
+  if (session == MPI_SESSION_NULL) return "MPI_SESSION_NULL";
+  const auto* const s = find_object<session_object>(session);
+  return s != nullptr ? formatted("session {}", s->number) : text_of_handle(session, "session");
+}
 std::string text_of(MPI_Message message) {
   if (message == MPI_MESSAGE_NULL) return "MPI_MESSAGE_NULL";
   if (message == MPI_MESSAGE_NO_PROC) return "MPI_MESSAGE_NO_PROC";
@@ -318,6 +323,27 @@ int end_of_call(MPI_File where, const std::string& call) {
   return end_of_file_call(*me, why, where, call);
 }
 
+int end_of_call(MPI_Session where, const std::string& call) {
+  const failure why = current_failure();
+  state* const me = find_state();
+  if (me == nullptr || !me->is_open()) end_job(me, why, call);
+  me->last_failure = {why.code(), why.what()};
+  session_object& s = *find_object<session_object>(where);
+  if (s.handler == MPI_ERRORS_RETURN) return why.code();
+  if (is_predefined(s.handler)) end_job(me, why, call);
+  return call_error_handler(s, why.code());
+}
+// Where the rank has no session yet the handler is called, too.
+int end_of_call(MPI_Errhandler handler, const std::string& call) {
+  const failure why = current_failure();
+  state* const me = find_state();
+  if (me == nullptr || is_predefined(handler) != (handler == MPI_ERRORS_RETURN))
+    end_job(me, why, call);
+  me->last_failure = {why.code(), why.what()};
+  if (handler == MPI_ERRORS_RETURN) return why.code();
+  return call_error_handler_for_nothing(handler, why.code());
+}
+
 template <class Handle>
 int end_anywhere(Handle where, const std::string& call) {
   if (!process::is_late_rank()) return end_of_call(where, call);
@@ -338,6 +364,17 @@ int end_in_error(MPI_Comm where, const std::string& call) {
 int end_in_error(MPI_Win where, const std::string& call) {
   if (find_object<window_object>(where) == nullptr) return end_in_error(MPI_COMM_SELF, call);
   return end_anywhere(where, call);
+}
+
+int end_in_error(MPI_Session where, const std::string& call) {
+  if (find_object<session_object>(where) == nullptr) return end_in_error(MPI_COMM_SELF, call);
+  return end_anywhere(where, call);
+}
+
+int end_in_error(MPI_Errhandler handler, const std::string& call) {
+  if (!is_standard_handler(handler) && find_object<error_handler_object>(handler) == nullptr)
+    return end_in_error(MPI_COMM_SELF, call);
+  return end_anywhere(handler, call);
 }
 
 int end_in_error(MPI_File where, const std::string& call) {

@@ -23,7 +23,7 @@ void entrance::enter_unusual() {
   if (origin.identity == nullptr || !origin.way_in->enter()) return;
   auto* const s = static_cast<state*>(
       static_cast<detail::rank_state*>(origin.identity)->faces[face_slot].get());
-  if (s == nullptr || !s->is_open() || s->thread_level < MPI_THREAD_SERIALIZED)
+  if (s == nullptr || !s->is_open() || s->highest_thread_level < MPI_THREAD_SERIALIZED)
     return origin.way_in->leave();
   attached_thread_.emplace(origin);
   me_ = s;

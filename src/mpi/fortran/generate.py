@@ -34,7 +34,8 @@ SPECIAL = {"MPI_Init", "MPI_Init_thread", "MPI_Pcontrol", "MPI_Wtime", "MPI_Wtic
            "MPI_Win_create_errhandler", "MPI_Win_create_keyval", "MPI_Win_set_attr", "MPI_Win_get_attr",
            "MPI_Info_get",
            "MPI_Info_get_string", "MPI_Info_create_env", "MPI_Errhandler_create", "MPI_Comm_idup",
-           "MPI_Comm_idup_with_info", "MPI_Keyval_create", "MPI_Attr_put", "MPI_Attr_get", "MPI_Comm_delete_attr_fn"}
+           "MPI_Comm_idup_with_info", "MPI_Session_create_errhandler", "MPI_Session_get_nth_pset", "MPI_Session_detach_buffer",
+           "MPI_Keyval_create", "MPI_Attr_put", "MPI_Attr_get", "MPI_Comm_delete_attr_fn"}
 # The arguments of functions that have fewer in Fortran than in C.
 SHORTER = {"MPI_Pcontrol": "int level", "MPI_Info_create_env": "MPI_Info* info"}
 # Functions of MPI-1 to which addresses are integers of the default kind.

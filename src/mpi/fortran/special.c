@@ -119,6 +119,16 @@ void pmpi_comm_detach_buffer_(MPI_Fint* comm, void* buffer, MPI_Fint* size, MPI_
 WEFT_FORTRAN_NAME(mpi_comm_detach_buffer_, (MPI_Fint*, void*, MPI_Fint*, MPI_Fint*));
 #endif
 
+#ifdef WEFT_HAS_MPI_Session_detach_buffer
+void pmpi_session_detach_buffer_(MPI_Fint* session, void* buffer, MPI_Fint* size, MPI_Fint* ierror) {
+  WEFT_STUB_OF_CALL;
+  void* address = NULL;
+  (void)buffer;
+  *ierror = MPI_Session_detach_buffer(MPI_Session_f2c(*session), &address, size);
+}
+WEFT_FORTRAN_NAME(mpi_session_detach_buffer_, (MPI_Fint*, void*, MPI_Fint*, MPI_Fint*));
+#endif
+
 /* --- Requests by index, which counts from 1 --------------------------------------------------------------- */
 
 #ifdef WEFT_HAS_MPI_Waitany
@@ -372,6 +382,55 @@ void pmpi_win_create_errhandler_(fortran_window_handler* function, MPI_Fint* han
   *handler = MPI_Errhandler_c2f(of_c);
 }
 WEFT_FORTRAN_NAME(mpi_win_create_errhandler_, (fortran_window_handler*, MPI_Fint*, MPI_Fint*));
+#endif
+
+#ifdef WEFT_HAS_MPI_Session_create_errhandler
+static fortran_handler* session_handlers[functions_max];
+#define SESSION_HANDLER(n)                                           \
+  static void session_handler_##n(MPI_Session* session, int* code, ...) { \
+    MPI_Fint of_fortran = MPI_Session_c2f(*session);                 \
+    session_handlers[n](&of_fortran, code);                          \
+  }
+ALL(SESSION_HANDLER)
+#define NAME(n) session_handler_##n,
+static MPI_Session_errhandler_function* const session_handlers_of_c[functions_max] = {ALL(NAME)};
+#undef NAME
+
+void pmpi_session_create_errhandler_(fortran_handler* function, MPI_Fint* handler, MPI_Fint* ierror) {
+  WEFT_STUB_OF_CALL;
+  MPI_Errhandler of_c = MPI_ERRHANDLER_NULL;
+  int n = 0;
+  while (n < functions_max && session_handlers[n] != NULL && session_handlers[n] != function) ++n;
+  if (n == functions_max) {
+    fprintf(stderr, "MPI_Session_create_errhandler: %d error handlers of Fortran are known already, more cannot be\n",
+            functions_max);
+    *ierror = MPI_ERR_OTHER;
+    return;
+  }
+  session_handlers[n] = function;
+  *ierror = MPI_Session_create_errhandler(session_handlers_of_c[n], &of_c);
+  *handler = MPI_Errhandler_c2f(of_c);
+}
+WEFT_FORTRAN_NAME(mpi_session_create_errhandler_, (fortran_handler*, MPI_Fint*, MPI_Fint*));
+#endif
+
+/* Lengths of Fortran count no zero byte. */
+#ifdef WEFT_HAS_MPI_Session_get_nth_pset
+void pmpi_session_get_nth_pset_(MPI_Fint* session, MPI_Fint* info, MPI_Fint* n, MPI_Fint* length, char* name,
+                                MPI_Fint* ierror, size_t room) {
+  WEFT_STUB_OF_CALL;
+  char of_c[MPI_MAX_PSET_NAME_LEN] = "";
+  int in_c = *length > 0 ? (int)sizeof of_c : 0;
+  *ierror = MPI_Session_get_nth_pset(MPI_Session_f2c(*session), MPI_Info_f2c(*info), *n, &in_c, of_c);
+  if (*ierror != MPI_SUCCESS) return;
+  if (*length > 0) {
+    if ((size_t)*length < strlen(of_c)) of_c[*length] = 0;
+    weft_fortran_text_out(of_c, name, room);
+  }
+  *length = in_c - 1;
+}
+WEFT_FORTRAN_NAME(mpi_session_get_nth_pset_,
+                  (MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*, char*, MPI_Fint*, size_t));
 #endif
 
 /* Known by its address; MPI never calls it. */

@@ -375,7 +375,7 @@ WEFT_MPI_FUNCTION(int, MPI_File_get_amode, (MPI_File fh, int* amode)) {
 WEFT_MPI_FUNCTION(int, MPI_File_get_group, (MPI_File fh, MPI_Group* group)) {
   return in_file_call("MPI_File_get_group", fh, [&](state& me, file_state& f) {
     check_not_null(group, "group");
-    *group = make_group(me, local_ranks(*f.group));
+    *group = make_group(me, local_ranks(*f.group), f.group->session);
   });
 }
 

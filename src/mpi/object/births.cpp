@@ -38,17 +38,16 @@ const diagnosis::call_list* birth_list::place_of(object_kind kind, const void* o
   return at == living_.end() ? nullptr : &at->second;
 }
 
-void birth_list::tell_left_over(diagnosis::job_checks& to, int rank) const {
+void birth_list::tell_left_over(diagnosis::job_checks& to, int rank, const char* call) const {
   for (const kind_row& row : kinds) {
     std::map<diagnosis::call_list, std::size_t> by_place;
     const auto end = living_.upper_bound({row.kind, UINTPTR_MAX});
     for (auto at = living_.lower_bound({row.kind, 0}); at != end; ++at) ++by_place[at->second];
     for (const auto& [place, count] : by_place)
-      to.add(
-          {diagnosis::finding::kind::warning,
-           formatted("rank {} called MPI_Finalize with {} {} not freed, made in {}: call {}", rank,
-                     count, count == 1 ? row.one : row.many, diagnosis::place_mark, row.remedy),
-           {place}});
+      to.add({diagnosis::finding::kind::warning,
+              formatted("rank {} called {} with {} {} not freed, made in {}: call {}", rank, call,
+                        count, count == 1 ? row.one : row.many, diagnosis::place_mark, row.remedy),
+              {place}});
   }
 }
 

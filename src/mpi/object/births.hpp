@@ -26,7 +26,7 @@ class birth_list {
 
   // Adds a finding for each place at which objects were made that still live. Requests are left out, which
   // finish_requests() tells of.
-  void tell_left_over(diagnosis::job_checks& to, int rank) const;
+  void tell_left_over(diagnosis::job_checks& to, int rank, const char* call) const;
 
  private:
   static std::uintptr_t number_of(int key) noexcept { return static_cast<std::uintptr_t>(key); }

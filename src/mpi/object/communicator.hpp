@@ -37,7 +37,10 @@ struct communicator_object : object {
   std::string name;
   info_entries hints;  // The program's; weft uses none.
   MPI_Errhandler handler = MPI_ERRORS_ARE_FATAL;
-  bool needed = false;  // Used while retired communicators are looked through for unused ones.
+  std::uint32_t session =
+      0;                   // The number of the session that it comes of; no_session: of MPI_Init.
+  bool has_handle = true;  // False: a window or a file has it.
+  bool needed = false;     // Used while retired communicators are looked through for unused ones.
 
   [[nodiscard]] int rank() const noexcept { return own - locals_first; }
   [[nodiscard]] bool is_inter() const noexcept { return peers_first != locals_first; }
@@ -46,6 +49,7 @@ struct communicator_object : object {
 };
 
 struct state;
+struct group_object;
 
 // The handle of a communicator that was made from `parent`, with the parent's error handler; MPI_COMM_NULL when
 // `made` is empty.
@@ -62,6 +66,17 @@ struct state;
 // MPI_COMM_NULL for a color of MPI_UNDEFINED.
 [[nodiscard]] MPI_Comm split_by_color(state& me, communicator_object& c, int color, int key,
                                       const char* call);
+// What MPI_Comm_create_from_group and its kin check: the group, which must have the caller in it; and the name of the call,
+// which is the program's tag behind what tells calls of another kind apart.
+[[nodiscard]] const group_object& group_with_caller(state& me, MPI_Group group);
+[[nodiscard]] std::string checked_name(const char* kind, const char* stringtag);
+// Called when a session ends: frees its communicators to which the program still has handles. Returns how many these were,
+// and how many more windows, files and persistent collectives have.
+struct left_communicators {
+  std::size_t with_handle = 0;
+  std::size_t without = 0;
+};
+left_communicators end_communicators_of(state& me, std::uint32_t session);
 // Refuses inter-communicators.
 [[nodiscard]] communicator_object& checked_intracommunicator(state& me, MPI_Comm comm);
 void check_root(const communicator_object& c, int root);

@@ -10,6 +10,7 @@ namespace weft::mpi {
 struct state;
 struct communicator_object;
 struct window_object;
+struct session_object;
 
 struct error_handler_object : object {
   using handle = MPI_Errhandler;
@@ -19,6 +20,7 @@ struct error_handler_object : object {
   MPI_Comm_errhandler_function* of_communicators = nullptr;
   MPI_Win_errhandler_function* of_windows = nullptr;
   MPI_File_errhandler_function* of_files = nullptr;
+  MPI_Session_errhandler_function* of_sessions = nullptr;
   int holders = 1;  // References: the program's handle, and objects that it is attached to.
 };
 
@@ -34,6 +36,9 @@ struct added_codes {
 // Calls the program's own error handler of `c`. Returns what the MPI call returns then.
 int call_error_handler(state& me, communicator_object& c, int code);
 int call_error_handler(window_object& w, int code);
+int call_error_handler(session_object& s, int code);
+// Calls one of the program for an object that could not be made: it gets the null handle.
+int call_error_handler_for_nothing(MPI_Errhandler handler, int code);
 
 // The same for a file; the handle may be MPI_FILE_NULL. What the handler makes of the code is what the call returns.
 int call_error_handler(MPI_Errhandler handler, MPI_File file, int code);
@@ -44,6 +49,7 @@ int call_error_handler(MPI_Errhandler handler, MPI_File file, int code);
 void check_handler_of_communicators(MPI_Errhandler handler);
 void check_handler_of_windows(MPI_Errhandler handler);
 void check_handler_of_files(MPI_Errhandler handler);
+void check_handler_of_sessions(MPI_Errhandler handler);
 // Add and drop a reference to a handler of the program; the standard's have no count.
 void hold(MPI_Errhandler handler);
 void release(state& me, MPI_Errhandler handler);
@@ -51,6 +57,7 @@ void release(state& me, MPI_Errhandler handler);
 // From now on errors of `c` go to this handler.
 void set_error_handler(state& me, communicator_object& c, MPI_Errhandler handler);
 void set_error_handler(state& me, window_object& w, MPI_Errhandler handler);
+void set_error_handler(state& me, session_object& s, MPI_Errhandler handler);
 
 // The value of the attribute MPI_LASTUSEDCODE.
 [[nodiscard]] int last_used_code(state& me);

@@ -58,6 +58,7 @@ template <class... Values>
 [[nodiscard]] std::string text_of(MPI_Request request);
 [[nodiscard]] std::string text_of(MPI_Message message);
 [[nodiscard]] std::string text_of(MPI_Win win);
+[[nodiscard]] std::string text_of(MPI_Session session);
 // A callback of the program.
 template <class Result, class... Parameters>
 [[nodiscard]] std::string text_of(Result (*function)(Parameters...)) {
@@ -82,6 +83,10 @@ template <class... Arguments>
 [[gnu::cold]] int end_in_error(MPI_Win where, const std::string& call);
 // The same of a call that names a file, perhaps MPI_FILE_NULL.
 [[gnu::cold]] int end_in_error(MPI_File where, const std::string& call);
+// The same with the error handler of a session; of no session the errors are those of MPI_COMM_SELF.
+[[gnu::cold]] int end_in_error(MPI_Session where, const std::string& call);
+// The same of a call that names the handler of what it makes.
+[[gnu::cold]] int end_in_error(MPI_Errhandler handler, const std::string& call);
 
 // Checks that many calls share.
 [[gnu::cold, noreturn]] void fail_null(const char* what);

@@ -29,6 +29,7 @@ enum class object_kind : std::uint32_t {
   file = 0x6d70690c,
   retired = 0x6d706909,  // Freed by the program, and kept while operations use it.
   window = 0x6d70690a,
+  session = 0x6d70690b,
 };
 
 // The first base of every object.
@@ -115,9 +116,10 @@ class pool {
   }
 
  private:
-  // Requests and messages end by themselves.
-  static constexpr bool has_births =
-      T::own_kind != object_kind::request && T::own_kind != object_kind::message;
+  // Requests and messages end by themselves; a program that leaves a session is told in every job.
+  static constexpr bool has_births = T::own_kind != object_kind::request &&
+                                     T::own_kind != object_kind::message &&
+                                     T::own_kind != object_kind::session;
 
   template <class Visit>
   void each_of(object_kind kind, const Visit& visit) {

@@ -18,6 +18,6 @@ struct message_object : object {
 struct state;
 // Before MPI_Finalize ends: frees messages that MPI_Mprobe took and nobody received; a checked job is
 // told of them. A sender that waits for such a message to be received goes on waiting.
-void free_taken_messages(state& me);
+void free_taken_messages(state& me, const char* call);
 
 }  // namespace weft::mpi

@@ -39,6 +39,9 @@ struct request_details {
   MPI_Grequest_cancel_function* cancel = nullptr;
   void* extra_state = nullptr;
 
+  // For a partitioned message.
+  std::shared_ptr<struct partitioned_message> partitions;
+
   class details_pool* from = nullptr;
 };
 
@@ -112,6 +115,9 @@ struct request_object : object {
   [[nodiscard]] bool persistent() const noexcept {
     return details != nullptr && details->persistent;
   }
+  [[nodiscard]] bool is_partitioned() const noexcept {
+    return details != nullptr && details->partitions != nullptr;
+  }
 };
 
 // --- Making them (requests.cpp) --------------------------------------------------------------------
@@ -159,9 +165,13 @@ void look_at_status(const request_object& r, MPI_Status* status);
 // conclude() for a generalized request, by the program's callbacks (generalized.cpp).
 void conclude_generalized(request_object& r, MPI_Status* status);
 void start(state& me, request_object& r);
+// start() for a partitioned message (partitioned.cpp).
+void start_partitioned(state& me, request_object& r);
 void free_request(state& me, MPI_Request& handle);
-// Called by MPI_Finalize: waits for sends that were freed while under way, and reports other requests that are left.
-void finish_requests(state& me);
+// Called by MPI_Finalize and MPI_Session_finalize, for all requests, or those on communicators of one session: waits for sends
+// that were freed while under way, and reports other requests that are left.
+void finish_requests(state& me, const char* call, const wait_names& names,
+                     std::optional<std::uint32_t> session);
 // Called for a rank whose program was cut short.
 void drop_requests(state& me) noexcept;
 

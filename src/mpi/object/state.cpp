@@ -110,14 +110,24 @@ state& calling_at_any_time(const char* call) {
 
 void refuse_call(const char* call) {
   const state* const found = find_state();
+  const bool had_sessions = found != nullptr && found->sessions_made != 0;
   if (found != nullptr && found->finalized)
-    fail(MPI_ERR_OTHER, "MPI has been finalised: call MPI_Finalize after everything else");
+    fail(MPI_ERR_OTHER, "MPI has been finalised: call {} after everything else",
+         had_sessions ? "MPI_Finalize, or MPI_Session_finalize of the last session,"
+                      : "MPI_Finalize");
   const state& me = calling_at_any_time(call);
+  if (had_sessions && me.sessions.live() == 0)
+    fail(MPI_ERR_OTHER, "no session is left: call MPI_Session_init or MPI_Init first");
   if (!me.initialized) fail(MPI_ERR_OTHER, "MPI is not initialised yet: call MPI_Init first");
   throw rank_failure(formatted("{}: the job ends after an error", call), 1);
 }
 
 void state::ended() {
+  if (const std::size_t left = sessions.live(); left != 0)
+    throw rank_failure(formatted("the program ended with {} session{} that {} not finalised: call "
+                                 "MPI_Session_finalize for each, or MPI_Abort",
+                                 left, left == 1 ? "" : "s", left == 1 ? "is" : "are"),
+                       1);
   if (initialized && !finalized)
     throw rank_failure(
         "the program ended after MPI_Init without MPI_Finalize: call it in every rank "
@@ -128,6 +138,11 @@ void state::ended() {
 void fail_communicator(MPI_Comm comm) {
   if (comm == MPI_COMM_NULL)
     fail(MPI_ERR_COMM, "the communicator is MPI_COMM_NULL: this rank is no member of it");
+  if (comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF)
+    fail(MPI_ERR_COMM,
+         "{} is there from MPI_Init to MPI_Finalize: in a session make a communicator of a group, "
+         "by MPI_Comm_create_from_group",
+         text_of(comm));
   fail(MPI_ERR_COMM, "{} is no communicator, or has been freed", text_of(comm));
 }
 

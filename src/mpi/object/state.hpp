@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/limits.hpp"
+#include "collective/named_messages.hpp"
 #include "job/accounted_call.hpp"
 #include "mpi/object/attributes.hpp"
 #include "mpi/object/births.hpp"
@@ -25,6 +26,7 @@
 #include "mpi/object/message.hpp"
 #include "mpi/object/operation.hpp"
 #include "mpi/object/request.hpp"
+#include "mpi/object/session.hpp"
 #include "mpi/object/window.hpp"
 #include "rank/names.hpp"
 #include "rank/state.hpp"
@@ -32,14 +34,8 @@
 
 namespace weft::mpi {
 
-// A buffer of MPI_Buffer_attach. Its memory is not used; buffered sends that wait are counted against its size.
-struct attached_buffer {
-  void* address = nullptr;
-  MPI_Count size = 0;
-  [[nodiscard]] bool is_attached() const noexcept {
-    return size != 0 || address == MPI_BUFFER_AUTOMATIC;
-  }
-};
+// A handle that no program has: find_communicator() compares with it while the predefined communicators are not there.
+inline const MPI_Comm no_handle = reinterpret_cast<MPI_Comm>(~std::uintptr_t{0});
 
 // MPI's slot among the faces of a job (job/face.hpp).
 inline constexpr std::size_t face_slot = 0;
@@ -55,22 +51,32 @@ struct state final : detail::face_state, detail::face_names {
 
   detail::rank_state& rank;
   const std::unique_ptr<birth_list> births;  // Null unless the job is checked. Outlives the pools.
-  // True between MPI_Init and MPI_Finalize, until a fatal error. Relaxed: the program orders its threads' calls after
+  // True between MPI_Init and MPI_Finalize, and while there are sessions, until a fatal error. Relaxed: the program orders its threads' calls after
   // MPI_Init and before MPI_Finalize, and a fatal error ends the job soon.
   std::atomic<bool> open{false};
   // True in the usual case: open, and nothing has to be done when a call begins or ends.
   bool usable = false;
   bool initialized = false;
   bool finalized = false;
-  int thread_level = MPI_THREAD_SINGLE;
+  int thread_level = MPI_THREAD_SINGLE;          // Of MPI_Init.
+  int highest_thread_level = MPI_THREAD_SINGLE;  // Of that and all sessions.
+  // Whether MPI_Init has been called, and MPI_Finalize not.
+  [[nodiscard]] bool has_world() const noexcept { return initialized && !finalized; }
   int tools_started = 0;  // Calls of MPI_T_init_thread without MPI_T_finalize.
   // The sessions of MPI_T_pvar_session_create that live, by the values of their handles.
   std::set<std::uintptr_t> tools_sessions;
   std::uintptr_t last_tools_session = 0;
 
-  // Set from MPI_Init on.
+  // Set from MPI_Init, or the first session, on. The program has them from MPI_Init to MPI_Finalize only: then the handles
+  // are MPI_COMM_WORLD and MPI_COMM_SELF.
   std::optional<communicator_object> world;
   std::optional<communicator_object> self;
+  MPI_Comm world_handle = no_handle;
+  MPI_Comm self_handle = no_handle;
+
+  pool<session_object> sessions;
+  std::uint32_t sessions_made = 0;
+  detail::named_inbox named;  // Calls that make communicators out of groups.
 
   pool<communicator_object> communicators;
   std::vector<communicator_object*> retired;  // Freed while requests or messages still used them.
@@ -102,7 +108,7 @@ struct state final : detail::face_state, detail::face_names {
   request_object received_from_nobody;
   std::vector<request_object*> orphans;  // Freed by the program while under way.
   pool<message_object> messages;
-  // The buffers of MPI_Buffer_attach, and of MPI_Comm_attach_buffer by the communicators' contexts.
+  // The buffers of MPI_Buffer_attach, and of MPI_Comm_attach_buffer by the communicators' contexts. Sessions have theirs.
   attached_buffer buffer;
   std::map<std::uint32_t, attached_buffer> own_buffers;
   std::uint64_t buffered_sends = 0;  // How many had to wait.
@@ -128,6 +134,11 @@ struct state final : detail::face_state, detail::face_names {
   [[nodiscard]] std::string name_of_peer(std::uint32_t context, int peer) override;
   [[nodiscard]] std::string name_of_source(std::uint32_t context, int source) override;
 };
+
+// Makes what `world` and `self` hold, unless it is there.
+void make_predefined_communicators(state& me);
+// Called when the last of MPI_Init's life and the sessions ends: in a checked job, tells of objects that are left.
+void tell_of_rest(state& me, const char* call);
 
 // The calling rank's state, made by its first call of MPI; null when the caller is no rank.
 [[nodiscard]] state* find_state();
@@ -222,9 +233,9 @@ int in_call_at_any_time(const char* name, const Body& body, const Arguments&... 
 // One check for each kind of argument. A check throws `failure` with the error class.
 [[noreturn, gnu::cold]] void fail_communicator(MPI_Comm comm);
 [[nodiscard]] inline communicator_object* find_communicator(state& me, MPI_Comm comm) {
-  if (comm == MPI_COMM_WORLD) [[likely]]
+  if (comm == me.world_handle) [[likely]]
     return &*me.world;
-  if (comm == MPI_COMM_SELF) return &*me.self;
+  if (comm == me.self_handle) return &*me.self;
   return find_object<communicator_object>(comm);
 }
 [[nodiscard]] inline communicator_object& checked_communicator(state& me, MPI_Comm comm) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -18,10 +19,16 @@ using namespace detail;
 
 namespace {
 
-// The buffer that is for sends on a communicator.
+// The buffer that is for sends on a communicator: its own, that of its session, or the rank's.
 attached_buffer& buffer_for(state& me, std::uint32_t context) {
-  const auto own = me.own_buffers.find(context);
-  return own == me.own_buffers.end() ? me.buffer : own->second;
+  if (const auto own = me.own_buffers.find(context); own != me.own_buffers.end())
+    return own->second;
+  if (me.sessions.live() != 0)
+    if (const communicator_object* const c = me.find_by_context(context); c != nullptr)
+      if (session_object* const s = find_session(me, c->session);
+          s != nullptr && s->buffer.is_attached())
+        return s->buffer;
+  return me.buffer;
 }
 
 // Calls visit(operation) for each send of this buffer that waits for its receiver. One without a number is a standard send
@@ -193,10 +200,21 @@ bool has_buffered(const state& me, std::uint32_t context) noexcept {
   return op != nullptr;
 }
 
-void finish_buffered(state& me) {
-  flush(me, me.buffer, "MPI_Finalize (buffered sends)", me.buffered_sends);
-  for (const auto& [context, buffer] : me.own_buffers)
-    flush(me, buffer, "MPI_Finalize (buffered sends)", me.buffered_sends);
+void finish_buffered(state& me, const char* call, std::optional<std::uint32_t> session) {
+  const auto is_concerned = [&](const operation& op) {
+    if (op.number == 0) return false;
+    if (!session) return true;
+    const communicator_object* const c = me.find_by_context(op.match.context);
+    return c != nullptr && c->session == *session;
+  };
+  me.rank.home->wait_until(
+      [&] {
+        const auto& all = me.rank.detached;
+        const operation* op = all.front();
+        while (op != nullptr && !is_concerned(*op)) op = all.after(*op);
+        return op == nullptr;
+      },
+      {call});
 }
 
 }  // namespace weft::mpi
@@ -239,6 +257,27 @@ BUFFER_OF_ALL(_c, MPI_Count)
 BUFFER_OF_COMMUNICATOR(, int)
 BUFFER_OF_COMMUNICATOR(_c, MPI_Count)
 
+#define BUFFER_OF_SESSION(suffix, Size)                                                          \
+  WEFT_MPI_FUNCTION(int, MPI_Session_attach_buffer##suffix,                                      \
+                    (MPI_Session session, void* buffer, Size size)) {                            \
+    return in_call(                                                                              \
+        "MPI_Session_attach_buffer" #suffix, session,                                            \
+        [&](state&) { attach(checked_session(session).buffer, buffer, size); }, session, buffer, \
+        size);                                                                                   \
+  }                                                                                              \
+  WEFT_MPI_FUNCTION(int, MPI_Session_detach_buffer##suffix,                                      \
+                    (MPI_Session session, void* buffer_addr, Size* size)) {                      \
+    return in_call(                                                                              \
+        "MPI_Session_detach_buffer" #suffix, session,                                            \
+        [&](state& me) {                                                                         \
+          detach(me, checked_session(session).buffer, buffer_addr, size,                         \
+                 "MPI_Session_detach_buffer (buffered sends)");                                  \
+        },                                                                                       \
+        session, buffer_addr, size);                                                             \
+  }
+BUFFER_OF_SESSION(, int)
+BUFFER_OF_SESSION(_c, MPI_Count)
+
 WEFT_MPI_FUNCTION(int, MPI_Buffer_flush, (void)) {
   return in_call("MPI_Buffer_flush", MPI_COMM_SELF,
                  [](state& me) { flush(me, me.buffer, "MPI_Buffer_flush", me.buffered_sends); });
@@ -269,4 +308,22 @@ WEFT_MPI_FUNCTION(int, MPI_Comm_iflush_buffer, (MPI_Comm comm, MPI_Request* requ
         *request = start_flush(me, own_buffer(me, comm), c, comm, "MPI_Comm_iflush_buffer");
       },
       comm, request);
+}
+WEFT_MPI_FUNCTION(int, MPI_Session_flush_buffer, (MPI_Session session)) {
+  return in_call(
+      "MPI_Session_flush_buffer", session,
+      [&](state& me) {
+        flush(me, checked_session(session).buffer, "MPI_Session_flush_buffer", me.buffered_sends);
+      },
+      session);
+}
+WEFT_MPI_FUNCTION(int, MPI_Session_iflush_buffer, (MPI_Session session, MPI_Request* request)) {
+  return in_call(
+      "MPI_Session_iflush_buffer", session,
+      [&](state& me) {
+        check_not_null(request, "request");
+        *request = start_flush(me, checked_session(session).buffer, *me.self, MPI_COMM_SELF,
+                               "MPI_Session_iflush_buffer");
+      },
+      session, request);
 }

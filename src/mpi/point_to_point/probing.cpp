@@ -121,7 +121,7 @@ void start_receive_taken(state& me, void* buf, MPI_Count count, MPI_Datatype dat
 }
 
 // In a checked job.
-void tell_taken_messages(state& me) {
+void tell_taken_messages(state& me, const char* call) {
   if (me.rank.of->checks == nullptr || me.messages.live() == 0) return;
   const std::size_t count = me.messages.live();
   const unexpected_message* first = nullptr;
@@ -129,17 +129,17 @@ void tell_taken_messages(state& me) {
   me.rank.of->checks->add(
       {diagnosis::finding::kind::warning,
        formatted(
-           "rank {} called MPI_Finalize with {} message{} that MPI_Mprobe took and nobody received; the "
+           "rank {} called {} with {} message{} that MPI_Mprobe took and nobody received; the "
            "first: from {}, tag {}: call MPI_Mrecv",
-           me.rank.number, count, count == 1 ? "" : "s",
+           me.rank.number, call, count, count == 1 ? "" : "s",
            me.name_of_source(first->from.context, first->from.source), first->from.tag),
        {}});
 }
 
 }  // namespace
 
-void free_taken_messages(state& me) {
-  tell_taken_messages(me);
+void free_taken_messages(state& me, const char* call) {
+  tell_taken_messages(me, call);
   me.messages.each([&](message_object& m) {
     if (keeps_ledger(me)) [[unlikely]]
       note_matched_received(me, *m.taken, nullptr, 0);

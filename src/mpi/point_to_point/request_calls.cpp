@@ -22,6 +22,7 @@ void cancel(state& me, MPI_Request* request) {
   check_not_null(request, "request");
   request_object& r = checked_request(*request);
   if (!r.active) fail(MPI_ERR_REQUEST, "the request is not active: there is nothing to cancel");
+  if (r.is_partitioned()) fail(MPI_ERR_REQUEST, "a partitioned message cannot be cancelled");
   if (r.details != nullptr && r.details->exchange)
     fail(MPI_ERR_REQUEST, "a request of MPI_Isendrecv cannot be cancelled");
   if (r.what == request_object::type::generalized && r.details->cancel != nullptr) {

@@ -142,35 +142,42 @@ std::string text_of_purpose(state& me, const request_object& r) {
                    tag_name(op.match.tag), op.bytes == 0 ? "" : formatted(", {} bytes", op.bytes));
 }
 
-void tell_left_over(state& me, const request_object& first, std::size_t count) {
+void tell_left_over(state& me, const request_object& first, std::size_t count, const char* call) {
   const request_watch::entry* const start = me.rank.watch->find(*first.work);
   me.rank.of->checks->add(
       {diagnosis::finding::kind::error,
-       formatted("rank {} called MPI_Finalize with {} request{} neither waited for nor freed; the "
+       formatted("rank {} called {} with {} request{} neither waited for nor freed; the "
                  "first: {}{}, started in {}, {}: complete it by MPI_Wait or MPI_Test",
-                 me.rank.number, count, count == 1 ? "" : "s", start->call,
+                 me.rank.number, call, count, count == 1 ? "" : "s", start->call,
                  text_of_purpose(me, first), diagnosis::place_mark,
                  first.complete() ? "complete" : "not complete"),
        {start->calls}});
 }
 
+// Whether finish_requests() ends this request.
+bool is_concerned(state& me, const request_object& r, std::optional<std::uint32_t> session) {
+  if (!session) return true;
+  const communicator_object* const c = find_referred(me, r.where);
+  return (c == nullptr ? no_session : c->session) == *session;
+}
+
 // Persistent requests that have ended well, but were not freed.
-void tell_inactive(state& me) {
+void tell_inactive(state& me, std::optional<std::uint32_t> session, const char* call) {
   std::map<diagnosis::call_list, std::pair<const char*, std::size_t>> by_place;
   me.requests.each([&](const request_object& r) {
     const diagnosis::call_list* const place =
         r.persistent() && !r.active ? me.births->place_of(object_kind::request, &r) : nullptr;
-    if (place == nullptr) return;
-    auto& [call, count] = by_place[*place];
-    call = r.details->made_by;
+    if (place == nullptr || !is_concerned(me, r, session)) return;
+    auto& [made_by, count] = by_place[*place];
+    made_by = r.details->made_by;
     ++count;
   });
   for (const auto& [place, made] : by_place)
     me.rank.of->checks->add(
         {diagnosis::finding::kind::warning,
-         formatted("rank {} called MPI_Finalize with {} inactive request{} of {} not freed, made "
+         formatted("rank {} called {} with {} inactive request{} of {} not freed, made "
                    "in {}: call MPI_Request_free",
-                   me.rank.number, made.second, made.second == 1 ? "" : "s", made.first,
+                   me.rank.number, call, made.second, made.second == 1 ? "" : "s", made.first,
                    diagnosis::place_mark),
          {place}});
 }
@@ -361,6 +368,7 @@ void start(state& me, request_object& r) {
   me.rank.home->begin_call();
   request_details& d = *r.details;
   r.cancelled = false;
+  if (d.partitions != nullptr) return start_partitioned(me, r);
   if (r.what == request_object::type::collective) {
     d.started = d.start_collective();
     r.work = d.started.started();
@@ -426,13 +434,21 @@ void free_request(state& me, MPI_Request& handle) {
   });
 }
 
-void finish_requests(state& me) {
-  std::vector<request_object*> pending = std::exchange(me.orphans, {});
+void finish_requests(state& me, const char* call, const wait_names& names,
+                     std::optional<std::uint32_t> session) {
+  std::vector<request_object*> pending;
+  std::erase_if(me.orphans, [&](request_object* r) {
+    const bool ends = is_concerned(me, *r, session);
+    if (ends) pending.push_back(r);
+    return ends;
+  });
   std::vector<request_object*> withdrawn;
   const request_object* first = nullptr;
   std::size_t left = 0;
   me.requests.each([&](request_object& r) {
-    if (!r.active || std::ranges::find(pending, &r) != pending.end()) return;
+    if (!r.active || std::ranges::find(pending, &r) != pending.end() ||
+        std::ranges::find(me.orphans, &r) != me.orphans.end() || !is_concerned(me, r, session))
+      return;
     if (left++ == 0) first = &r;
     // The message of a receive that nothing has matched must not be written to memory of the past.
     if (r.work != nullptr && r.work->posted_in != nullptr) {
@@ -441,12 +457,16 @@ void finish_requests(state& me) {
     }
     if (r.what != request_object::type::generalized) pending.push_back(&r);
   });
-  if (left != 0 && me.rank.of->checks != nullptr) tell_left_over(me, *first, left);
-  if (me.births != nullptr) tell_inactive(me);
+  if (left != 0 && me.rank.of->checks != nullptr) tell_left_over(me, *first, left, call);
+  if (me.births != nullptr) tell_inactive(me, session, call);
   for (request_object* r : withdrawn)
     complete(*me.rank.home, *r->work);  // An exchange may still have to send.
-  wait_for(me, pending, pending.size(), WEFT_WAIT_NAMES("MPI_Finalize"));
-  drop_requests(me);
+  wait_for(me, pending, pending.size(), names);
+  std::vector<request_object*> ended;
+  me.requests.each([&](request_object& r) {
+    if (is_concerned(me, r, session)) ended.push_back(&r);
+  });
+  for (request_object* r : ended) forget(me, *r);
 }
 
 void drop_requests(state& me) noexcept {

@@ -1,6 +1,8 @@
 // From the arguments of a call to the message path of the module rank: what all sends and all receives have in
 // common. It is inlined into each, so that a short message costs no more than in that module.
 #pragma once
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "mpi/datatype/data.hpp"
@@ -224,7 +226,7 @@ void send_buffered(state& me, const detail::peer& there, int to, const detail::e
                    const detail::segments* layout, detail::byte_view data);
 // Whether some buffered sends of this rank in a communicator have not been received.
 [[nodiscard]] bool has_buffered(const state& me, std::uint32_t context) noexcept;
-// Returns when all buffered sends of this rank have been received.
-void finish_buffered(state& me);
+// Returns when all buffered sends of this rank have been received, or those on communicators of one session.
+void finish_buffered(state& me, const char* call, std::optional<std::uint32_t> session);
 
 }  // namespace weft::mpi

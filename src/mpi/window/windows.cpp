@@ -366,7 +366,8 @@ WEFT_MPI_FUNCTION(int, MPI_Win_get_group, (MPI_Win win, MPI_Group* group)) {
       "MPI_Win_get_group", win,
       [&](state& me) {
         check_not_null(group, "group");
-        *group = make_group(me, local_ranks(*checked_window(win).ranks));
+        const communicator_object& c = *checked_window(win).ranks;
+        *group = make_group(me, local_ranks(c), c.session);
       },
       win);
 }

@@ -37,7 +37,13 @@
    CASE deadlock: MPI_Recv
    CASE deadlock_after_threads: MPI_Recv
    CASE wrong_rank_in_a_thread: rank [0-9]: MPI_Send[(].*rank 99.*MPI_ERR_RANK
-   CASE absent_in_a_thread: rank [0-9]: MPI_Session_init[(]?.*not part of weft
+   CASE wrong_set_in_a_thread: rank [0-9]: MPI_Group_from_session_pset[(]session [0-9]+, "mpi://nobody".*no set of processes.*MPI_ERR_ARG
+   CASE session_left: the program ended with 1 session that is not finalised: call MPI_Session_finalize
+   CASE session_without_world: MPI_Barrier[(]MPI_COMM_WORLD[)]: MPI_COMM_WORLD is there from MPI_Init to MPI_Finalize.*MPI_Comm_create_from_group.*MPI_ERR_COMM
+   CASE session_gone: MPI_Comm_size[(].*no session is left
+   CASE communicator_of_gone_session: MPI_Comm_size[(].*has been freed.*MPI_ERR_COMM
+   CASE missing_partition: MPI_Wait
+   CASE partition_twice: MPI_Pready[(]1, .*partition 1 is ready already.*MPI_ERR_ARG
    CASE deadlock_of_groups: rank 0: in MPI_Recv, source 0 of the remote group, tag 0
    CASE deadlock_of_sends_of_groups: rank 0: in MPI_Ssend, to rank 0 of the remote group, tag 0
    CASE window_lock: rank 1: in MPI_Win_lock of rank 0 of window halo, which rank 0 holds exclusively
@@ -78,11 +84,12 @@ static void* end_somehow(void* how) {
 /* While the rank is in a collective that its end leaves unequal. */
 static void* fail_in_thread(void* what) {
   MPI_Session session;
+  MPI_Group group;
   usleep(20000);
   if (strcmp(what, "wrong_rank_in_a_thread") == 0)
     MPI_Send(value, 1, MPI_INT, 99, 0, MPI_COMM_WORLD);
   else
-    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session), MPI_Group_from_session_pset(session, "mpi://nobody", &group);
   return NULL;
 }
 
@@ -112,6 +119,19 @@ int main(int argc, char** argv) {
   MPI_Request request, again;
   int level = MPI_THREAD_SINGLE;
   CASE(before_init) MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (strstr(what, "session") != NULL) {
+    MPI_Session session, other;
+    MPI_Group group;
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+    CASE(session_left) return 0;
+    CASE(session_without_world) MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &other);
+    MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+    MPI_Comm_create_from_group(group, "bad", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &copy);
+    MPI_Session_finalize(&session);
+    CASE(session_gone) MPI_Session_finalize(&other);
+    MPI_Comm_size(copy, &size);
+  }
   CASE(deadlock_after_threads) level = MPI_THREAD_MULTIPLE;
   if (strstr(what, "_in_a_thread") != NULL) level = MPI_THREAD_MULTIPLE;
   MPI_Init_thread(&argc, &argv, level, &level);
@@ -281,6 +301,15 @@ int main(int argc, char** argv) {
     pthread_create(&thread, NULL, fail_in_thread, (void*)what);
     /* As often as the thread lets it: ranks have not made as many calls when it ends the job. */
     for (;;) MPI_Allreduce(MPI_IN_PLACE, value, 1, MPI_INT, MPI_SUM, comm);
+  }
+  if (strstr(what, "partition") != NULL) {
+    MPI_Request requests[2];
+    MPI_Psend_init(value, 2, 1, MPI_INT, (rank + 1) % size, 0, comm, MPI_INFO_NULL, &requests[0]);
+    MPI_Precv_init(value + 50, 2, 1, MPI_INT, (rank + size - 1) % size, 0, comm, MPI_INFO_NULL, &requests[1]);
+    MPI_Startall(2, requests);
+    MPI_Pready(1, requests[0]);
+    CASE(partition_twice) MPI_Pready(1, requests[0]);
+    MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
   }
   CASE(aborted) MPI_Abort(comm, 3);
   CASE(absent) {

@@ -1,0 +1,491 @@
+// Partitioned messages. Between ranks of one process the two requests share a board (sync/partition_board.hpp): the thread that
+// makes a partition ready copies it into the receiver's memory, so that all partitions together are one exchange, of which
+// both sides are told once. Between processes the message goes as a whole when its last partition is ready.
+//
+// MPI_Pready and MPI_Parrived take no lock and need no rank: threads and tasks may call them, and chunks of loops.
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+#include <utility>
+
+#include "collective/collectives.hpp"
+#include "collective/control_messages.hpp"
+#include "mpi/object/profiling.hpp"
+#include "mpi/point_to_point/transfer.hpp"
+#include "rank/request_watch.hpp"
+#include "sync/partition_board.hpp"
+#include "sync/published.hpp"
+
+namespace weft::mpi {
+
+using namespace detail;
+
+namespace {
+
+// In the context of the communicator, where nothing else uses the two bits together.
+constexpr std::uint32_t partitioned_context = group_context | neighbor_context;
+
+// One side of a message.
+struct partitioned_side {
+  operation* op = nullptr;
+  int worker = remote_worker;  // Its rank's home.
+  segments where;
+  std::size_t part_bytes = 0;
+};
+
+// What both sides share. Each is written before the other may see it: the receiver's before it begins a round, the sender's
+// before the board is published.
+struct partitioned_channel {
+  std::unique_ptr<partition_board<>> storage;
+  published<partition_board<>*> board{nullptr};
+  partitioned_side send;
+  partitioned_side receive;
+  message_status told;  // What the receiver's status says.
+  // Of a message to another process: the sender's home, which waits for the last partition. Then there is no receiver here.
+  worker* waiting = nullptr;
+  std::uint32_t early_round =
+      0;  // The receiver has begun before there was a board. Under the lock of `meeting`.
+
+  void copy(std::size_t p) const {
+    if (waiting != nullptr) return;
+    const std::size_t begin = p * send.part_bytes;
+    const std::size_t end =
+        std::min({begin + send.part_bytes, send.where.size(), receive.where.size()});
+    if (begin >= end) return;
+    if (send.where.contiguous() && receive.where.contiguous())
+      std::memcpy(receive.where.flat().data() + begin, send.where.flat().data() + begin,
+                  end - begin);
+    else
+      copy_segments(receive.where, send.where, begin, end);
+  }
+};
+
+// Which message a request is for. Those of one key are matched in the order in which the requests are made.
+using message_key = std::tuple<const messaging*, std::uint32_t, int, int, int>;
+
+// Where the requests of one process meet.
+struct meeting_place {
+  std::mutex lock;
+  // Channels that have one side.
+  std::map<message_key, std::deque<std::shared_ptr<partitioned_channel>>> senders, receivers;
+};
+meeting_place& meeting() {
+  static meeting_place place;
+  return place;
+}
+
+}  // namespace
+
+// What a request has. Its threads only read it while a round is under way.
+struct partitioned_message {
+  std::shared_ptr<partitioned_channel>
+      channel;  // Null with MPI_PROC_NULL, and where a message comes from elsewhere.
+  message_key key;
+  bool sends = false;
+  int partitions = 0;  // As the program says.
+  std::uint32_t round = 0;
+  const char* made_by = "";
+
+  partitioned_message() = default;
+  partitioned_message(const partitioned_message&) = delete;
+  partitioned_message& operator=(const partitioned_message&) = delete;
+  // Whoever has not met the other side goes.
+  ~partitioned_message() {
+    if (channel == nullptr || channel->waiting != nullptr) return;
+    meeting_place& m = meeting();
+    const std::lock_guard hold(m.lock);
+    auto& waiting = sends ? m.senders : m.receivers;
+    const auto at = waiting.find(key);
+    if (at == waiting.end()) return;
+    std::erase(at->second, channel);
+    if (at->second.empty()) waiting.erase(at);
+  }
+};
+
+namespace {
+
+// The channel that the other side has made, or a new one, which waits for it. `fill` writes this side's part.
+template <class Fill>
+std::shared_ptr<partitioned_channel> meet_other(const message_key& key, bool sends,
+                                                const Fill& fill) {
+  meeting_place& m = meeting();
+  const std::lock_guard hold(m.lock);
+  auto& theirs = sends ? m.receivers : m.senders;
+  std::shared_ptr<partitioned_channel> channel;
+  if (const auto at = theirs.find(key); at != theirs.end()) {
+    channel = std::move(at->second.front());
+    at->second.pop_front();
+    if (at->second.empty()) theirs.erase(at);
+    fill(*channel);
+  } else {
+    channel = std::make_shared<partitioned_channel>();
+    fill(*channel);
+    (sends ? m.senders : m.receivers)[key].push_back(channel);
+  }
+  return channel;
+}
+
+void make_board(partitioned_channel& c, int partitions) {
+  c.storage =
+      std::make_unique<partition_board<>>(static_cast<std::size_t>(std::max(partitions, 1)));
+  if (c.early_round != 0) c.storage->begin_receiving(c.early_round);
+  c.board.publish(c.storage.get());
+}
+
+// Called once in each round, by who has copied the last partition, on any thread.
+void end_round(const partitioned_channel& c, const char* call) {
+  const entrance in;  // A thread that the rank has made attaches; elsewhere nothing is done.
+  worker* const here = worker::current();
+  if (here == nullptr) (void)in.checked(call);  // Says why.
+  c.receive.op->result = c.told;
+  finish_rendezvous(*here, {c.receive.op, nullptr, 0, c.receive.worker});
+  finish_rendezvous(*here, {c.send.op, nullptr, 0, c.send.worker});
+}
+
+void copy_and_arrive(partitioned_channel& c, partition_board<>& board, std::size_t p,
+                     std::uint32_t round, const char* call) {
+  c.copy(p);
+  worker* const waiting = c.waiting;
+  if (!board.arrive(p, round)) return;
+  if (waiting == nullptr) return end_round(c, call);
+  waiting->notify();  // It may have ended the request already: touch nothing of it.
+}
+
+[[noreturn, gnu::cold]] void fail_partition(const partitioned_message& m, int partition) {
+  fail(MPI_ERR_ARG, "partition {}: the request has partitions 0 to {}", partition,
+       m.partitions - 1);
+}
+[[noreturn, gnu::cold]] void fail_twice(int partition) {
+  fail(MPI_ERR_ARG,
+       "partition {} is ready already: MPI_Pready is called once for each after MPI_Start",
+       partition);
+}
+
+// The checks of MPI_Pready and MPI_Parrived.
+partitioned_message& checked_partitions(MPI_Request request, bool sends) {
+  const request_object& r = checked_request(request);
+  if (!r.is_partitioned())
+    fail(MPI_ERR_REQUEST, "{} is of no partitioned message: make it with {}", text_of(request),
+         sends ? "MPI_Psend_init" : "MPI_Precv_init");
+  partitioned_message& m = *r.details->partitions;
+  if (m.sends != sends)
+    fail(MPI_ERR_REQUEST, "{} is of {}: pass one of {}", text_of(request), m.made_by,
+         sends ? "MPI_Psend_init" : "MPI_Precv_init");
+  return m;
+}
+
+void mark_ready(partitioned_message& m, int partition, const char* call) {
+  if (partition < 0 || partition >= m.partitions) [[unlikely]]
+    fail_partition(m, partition);
+  if (m.channel == nullptr) return;  // To nobody.
+  partitioned_channel& c = *m.channel;
+  partition_board<>& board = *c.storage;
+  const auto p = static_cast<std::size_t>(partition);
+  const partition_turn turn = board.mark(p, m.round);
+  if (turn == partition_turn::copy)
+    copy_and_arrive(c, board, p, m.round, call);
+  else if (turn == partition_turn::twice) [[unlikely]]
+    fail_twice(partition);
+}
+
+// Calls mark_ready() for what `each` visits. No state of the rank is touched, unless there is an error.
+template <class Each, class... Arguments>
+int make_ready(const char* call, MPI_Request request, const Each& each,
+               const Arguments&... arguments) {
+  try {
+    partitioned_message& m = checked_partitions(request, true);
+    if (!find_object<request_object>(request)->active)
+      fail(MPI_ERR_REQUEST, "the request is not active: call MPI_Start before {}", call);
+    each([&](int partition) { mark_ready(m, partition, call); });
+    return MPI_SUCCESS;
+  } catch (const std::exception&) {
+    const auto* const r = find_object<request_object>(request);
+    const entrance in;
+    return end_in_error(r == nullptr ? MPI_COMM_SELF : r->where,
+                        text_of_call(call, arguments..., request));
+  } catch (const job_stopped&) {
+    pass_on_stop();
+    return MPI_ERR_OTHER;  // Not reached.
+  }
+}
+
+// A partition of the receiver: those of the sender's that hold its bytes.
+bool has_arrived(const request_object& r, const partitioned_message& m, int partition) {
+  if (m.channel == nullptr) return r.complete();
+  const partitioned_channel& c = *m.channel;
+  const partition_board<>* const board = c.board.value();
+  if (board == nullptr) return false;
+  const std::size_t each = c.send.part_bytes;
+  const std::size_t total = std::min(c.send.where.size(), c.receive.where.size());
+  const std::size_t begin =
+      std::min(static_cast<std::size_t>(partition) * c.receive.part_bytes, total);
+  const std::size_t end = std::min(begin + c.receive.part_bytes, total);
+  // Of no bytes, or behind all that is sent: with the whole message.
+  std::size_t first = 0, last = board->count() - 1;
+  if (begin != end) first = begin / each, last = (end - 1) / each;
+  for (std::size_t p = first; p <= last; ++p)
+    if (!board->has_arrived(p, m.round)) return false;
+  return true;
+}
+
+void look_for(MPI_Request request, int partition, int* flag) {
+  partitioned_message& m = checked_partitions(request, false);
+  check_not_null(flag, "flag");
+  if (partition < 0 || partition >= m.partitions) fail_partition(m, partition);
+  const request_object& r = *find_object<request_object>(request);
+  // An inactive request has all of the last round, or nothing yet.
+  *flag = !r.active || has_arrived(r, m, partition) ? 1 : 0;
+}
+
+// The first look takes no lock. One that finds nothing lets others of the worker run, as a failed test does.
+int arrived(MPI_Request request, int partition, int* flag) {
+  try {
+    look_for(request, partition, flag);
+    if (*flag != 0 || worker::current() == nullptr || worker::caller() == nullptr)
+      return MPI_SUCCESS;
+  } catch (const std::exception&) {
+    const auto* const r = find_object<request_object>(request);
+    const entrance in;
+    return end_in_error(r == nullptr ? MPI_COMM_SELF : r->where,
+                        text_of_call("MPI_Parrived", request, partition, flag));
+  }
+  return in_call(
+      "MPI_Parrived", find_object<request_object>(request)->where,
+      [&](state& me) {
+        me.rank.home->yield();
+        look_for(request, partition, flag);
+      },
+      request, partition, flag);
+}
+
+// --- Making them -----------------------------------------------------------------------------------------------------
+
+struct arguments {
+  const void* buffer;
+  int partitions;
+  MPI_Count count;
+  MPI_Datatype datatype;
+  int peer;
+  int tag;
+  MPI_Comm comm;
+  MPI_Info info;
+};
+
+MPI_Count all_elements(const arguments& a) {
+  MPI_Count all = 0;
+  if (__builtin_mul_overflow(static_cast<MPI_Count>(a.partitions), a.count, &all))
+    fail(MPI_ERR_COUNT, "{} partitions of {} elements are beyond all memory", a.partitions,
+         a.count);
+  return all;
+}
+
+segments placed(const byte_view data) {
+  return segments(std::span(const_cast<std::byte*>(data.data()), data.size()));
+}
+segments placed(const segments& data) {
+  return data;
+}
+
+// Of what goes to another process: it is sent on a fiber of its own when the last partition is ready.
+std::function<weft::request()> sender_of(state& me, const std::shared_ptr<partitioned_message>& m,
+                                         const route& to, const char* call) {
+  partitioned_channel& c = *m->channel;
+  c.waiting = me.rank.home;
+  const auto group = to.comm->ranks.shared_state();
+  envelope from = to.of_send();
+  from.context |= partitioned_context;
+  return [&me, m, group, from, peer = to.peer, call] {
+    return start_activity(group, [&me, m, group, from, peer, call] {
+      const partitioned_channel& all = *m->channel;
+      const wait_description what{call, from.context, peer, from.tag, all.send.where.size()};
+      me.rank.home->wait_until([&] { return all.storage->all_arrived(); }, what);
+      control_messages with(me.rank, what, lengths::any);
+      with.send(group->to(peer), peer, from, all.send.where);
+      with.wait();
+    });
+  };
+}
+
+void make(state& me, const arguments& a, bool sends, MPI_Request* request, const char* call) {
+  check_not_null(request, "request");
+  if (a.partitions < 0)
+    fail(MPI_ERR_ARG, "partitions is {}: pass how many there are", a.partitions);
+  check_hints(me, a.info);
+  check_count(a.count);
+  if (!sends && (a.peer == MPI_ANY_SOURCE || a.tag == MPI_ANY_TAG))
+    fail(a.peer == MPI_ANY_SOURCE ? MPI_ERR_RANK : MPI_ERR_TAG,
+         "a partitioned message names its source and its tag: {} is not one of them",
+         a.peer == MPI_ANY_SOURCE ? "MPI_ANY_SOURCE" : "MPI_ANY_TAG");
+  const MPI_Count elements = all_elements(a);
+  const route r = sends ? send_route(me, elements, a.datatype, a.peer, a.tag, a.comm)
+                        : receive_route(me, elements, a.datatype, a.peer, a.tag, a.comm);
+  if (!r.to_nobody()) check_buffer(a.buffer, elements, *r.type);
+  auto m = std::make_shared<partitioned_message>();
+  m->sends = sends;
+  m->partitions = a.partitions;
+  m->made_by = call;
+  request_object& made =
+      make_request(me, r.comm->peers_first, a.comm,
+                   sends ? request_object::type::send : request_object::type::receive);
+  made.active = false;
+  made.from_nobody = r.to_nobody();
+  request_details& d = made.needed_details(me.details);
+  d.persistent = true;
+  d.made_by = call;
+  d.partitions = m;
+  if (me.births != nullptr) me.births->born(object_kind::request, &made);
+  *request = handle_of(made);
+  if (r.to_nobody()) return describe_nothing(made, me, r);
+  d.group = r.comm->ranks.shared_state();
+  const peer& there = r.comm->shared->to(r.peer);
+  partitioned_side side{&made.own_work, me.rank.home->index(), {}, bytes_of(a.count, *r.type)};
+  with_data(a.buffer, elements, *r.type, [&](const auto& data) {
+    set_memory(made.own_work, kept_by(me, made, data));
+    side.where = placed(data);
+  });
+  operation& op = made.own_work;
+  op.match = sends ? r.of_send() : r.of_receive();
+  op.what = sends ? operation::kind::send : operation::kind::recv;
+  op.peer = r.peer;
+  op.owner = &me.rank;
+  op.peer_worker = there.worker;
+  const int own = r.comm->own;
+  m->key = {me.rank.shared, r.comm->shared->context, sends ? own : r.peer, sends ? r.peer : own,
+            a.tag};
+  if (there.worker != remote_worker) {
+    m->channel = meet_other(m->key, sends, [&](partitioned_channel& c) {
+      (sends ? c.send : c.receive) = side;
+      if (!sends) return;
+      c.told = {own, a.tag, side.where.size()};
+      make_board(c, a.partitions);
+    });
+  } else if (sends) {
+    m->channel = std::make_shared<partitioned_channel>();
+    m->channel->send = side;
+    make_board(*m->channel, a.partitions);
+    made.what = request_object::type::collective;
+    made.work = nullptr;
+    d.start_collective = sender_of(me, m, r, call);
+  } else {
+    op.match.context = r.comm->shared->context | partitioned_context;
+  }
+}
+
+// Whether the sender has come meanwhile; else it finds the round when it comes.
+partition_board<>* board_or_early(partitioned_channel& c, std::uint32_t round) {
+  if (partition_board<>* const board = c.board.value(); board != nullptr) return board;
+  const std::lock_guard hold(meeting().lock);
+  if (partition_board<>* const board = c.board.value(); board != nullptr) return board;
+  c.early_round = round;
+  return nullptr;
+}
+
+void begin_receiving(partitioned_message& m) {
+  partitioned_channel& c = *m.channel;
+  partition_board<>* const board = board_or_early(c, m.round);
+  if (board == nullptr) return;
+  board->begin_receiving(m.round);
+  for (std::size_t p = 0; p < board->count(); ++p)
+    if (board->take(p, m.round)) copy_and_arrive(c, *board, p, m.round, "MPI_Start");
+}
+
+}  // namespace
+
+void start_partitioned(state& me, request_object& r) {
+  request_details& d = *r.details;
+  partitioned_message& m = *d.partitions;
+  operation& op = r.own_work;
+  op.complete = r.from_nobody;
+  op.failed = false;
+  op.result = {};
+  op.counter = nullptr;
+  ++m.round;
+  r.active = true;
+  if (r.from_nobody) return watch(me, op, d.made_by);
+  if (m.channel == nullptr) {
+    watch(me, op, d.made_by);
+    start_receive(me.rank, op);
+    return;
+  }
+  rank_counts& counts = me.rank.counts;
+  if (!m.sends) {
+    watch(me, op, d.made_by);
+    ++counts.received;
+    counts.received_bytes += op.bytes;
+    return begin_receiving(m);
+  }
+  ++counts.sent;
+  counts.sent_bytes += op.bytes;
+  partition_board<>& board = *m.channel->storage;
+  board.begin_sending();
+  if (r.what == request_object::type::collective) {
+    board.begin_receiving(m.round);
+    d.started = d.start_collective();
+    r.work = d.started.started();
+    if (me.rank.watch != nullptr) [[unlikely]]
+      me.rank.watch->name(*r.work, d.made_by);
+  } else {
+    watch(me, op, d.made_by);
+  }
+  // Of no partitions the board has one, which is ready at once.
+  if (m.partitions == 0 && board.mark(0, m.round) == partition_turn::copy)
+    copy_and_arrive(*m.channel, board, 0, m.round, "MPI_Start");
+}
+
+}  // namespace weft::mpi
+
+using namespace weft::mpi;
+
+#define PARTITIONED(name, count_type, buffer_type, sends, peer_name)                               \
+  WEFT_MPI_FUNCTION(                                                                               \
+      int, name,                                                                                   \
+      (buffer_type buf, int partitions, count_type count, MPI_Datatype datatype, int peer_name,    \
+       int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request)) {                             \
+    return in_call(                                                                                \
+        #name, comm,                                                                               \
+        [&](state& me) {                                                                           \
+          make(me, {buf, partitions, count, datatype, peer_name, tag, comm, info}, sends, request, \
+               #name);                                                                             \
+        },                                                                                         \
+        static_cast<const void*>(buf), partitions, count, datatype, peer_name, tag, comm, info,    \
+        request);                                                                                  \
+  }
+PARTITIONED(MPI_Psend_init, int, const void*, true, dest)
+PARTITIONED(MPI_Psend_init_c, MPI_Count, const void*, true, dest)
+PARTITIONED(MPI_Precv_init, int, void*, false, source)
+PARTITIONED(MPI_Precv_init_c, MPI_Count, void*, false, source)
+
+WEFT_MPI_FUNCTION(int, MPI_Pready, (int partition, MPI_Request request)) {
+  return make_ready(
+      "MPI_Pready", request, [&](const auto& mark) { mark(partition); }, partition);
+}
+WEFT_MPI_FUNCTION(int, MPI_Pready_range,
+                  (int partition_low, int partition_high, MPI_Request request)) {
+  return make_ready(
+      "MPI_Pready_range", request,
+      [&](const auto& mark) {
+        if (partition_low > partition_high)
+          fail(MPI_ERR_ARG, "partition_low {} is beyond partition_high {}", partition_low,
+               partition_high);
+        for (int p = partition_low; p <= partition_high; ++p) mark(p);
+      },
+      partition_low, partition_high);
+}
+WEFT_MPI_FUNCTION(int, MPI_Pready_list,
+                  (int length, const int array_of_partitions[], MPI_Request request)) {
+  return make_ready(
+      "MPI_Pready_list", request,
+      [&](const auto& mark) {
+        check_count(length);
+        if (length > 0) check_not_null(array_of_partitions, "array_of_partitions");
+        for (int i = 0; i < length; ++i) mark(array_of_partitions[i]);
+      },
+      length, static_cast<const void*>(array_of_partitions));
+}
+WEFT_MPI_FUNCTION(int, MPI_Parrived, (MPI_Request request, int partition, int* flag)) {
+  return arrived(request, partition, flag);
+}
