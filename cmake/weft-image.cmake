@@ -27,14 +27,28 @@ find_package(Python3 COMPONENTS Interpreter OPTIONAL_COMPONENTS Development.Modu
 find_program(WEFT_GFORTRAN gfortran)
 set(fortran_source ${PROJECT_SOURCE_DIR}/src/mpi/fortran)
 set(fortran_written ${PROJECT_BINARY_DIR}/fortran)
+set(fortran_files_written mpif.h mpi.f90)
 if(Python3_FOUND)
-  add_custom_command(OUTPUT ${fortran_written}/stubs.c ${fortran_written}/declared.h ${fortran_written}/mpi.f90
-      ${fortran_written}/mpif.h
-    DEPENDS ${fortran_source}/generate.py ${PROJECT_SOURCE_DIR}/include/mpi/mpi.h
-      ${PROJECT_SOURCE_DIR}/include/mpi/mpi_absent.h
-    COMMAND ${Python3_EXECUTABLE} ${fortran_source}/generate.py ${PROJECT_SOURCE_DIR}/include/mpi/mpi.h
-      ${fortran_written} || true)  # tests/tidy/fortran_functions.py tells what is left out.
   list(APPEND program_sources ${fortran_written}/stubs.c ${fortran_source}/special.c)
+  # Module mpi_f08 needs the compiler's description of its descriptors.
+  if(WEFT_GFORTRAN)
+    execute_process(COMMAND ${WEFT_GFORTRAN} -print-file-name=include/ISO_Fortran_binding.h OUTPUT_VARIABLE fortran_binding
+      OUTPUT_STRIP_TRAILING_WHITESPACE)
+    if(IS_ABSOLUTE "${fortran_binding}" AND EXISTS "${fortran_binding}")
+      configure_file(${fortran_binding} ${fortran_written}/ISO_Fortran_binding.h COPYONLY)
+      list(APPEND program_sources ${fortran_written}/stubs_f08.c ${fortran_source}/descriptors.c)
+      list(APPEND fortran_files_written mpi_f08.f90)
+    else()
+      message(STATUS "ISO_Fortran_binding.h of gfortran was not found: there will be no module mpi_f08")
+    endif()
+  endif()
+  list(TRANSFORM fortran_files_written PREPEND ${fortran_written}/ OUTPUT_VARIABLE fortran_texts)
+  add_custom_command(OUTPUT ${fortran_written}/stubs.c ${fortran_written}/stubs_f08.c ${fortran_written}/declared.h
+      ${fortran_texts}
+    DEPENDS ${fortran_source}/generate.py ${fortran_source}/module_f08.py ${fortran_source}/functions.table
+      ${PROJECT_SOURCE_DIR}/include/mpi/mpi.h ${PROJECT_SOURCE_DIR}/include/mpi/mpi_absent.h
+    COMMAND ${Python3_EXECUTABLE} -B ${fortran_source}/generate.py ${PROJECT_SOURCE_DIR}/include/mpi/mpi.h
+      ${fortran_written} || true)  # tests/tidy/fortran_functions.py tells what is left out.
 else()
   message(STATUS "Python was not found: there will be no MPI for Fortran")
 endif()
@@ -97,15 +111,20 @@ configure_file(${PROJECT_SOURCE_DIR}/tools/weftcc/shared_symbols.list ${weft_hom
 # is there too.
 set(fortran_files)
 if(Python3_FOUND)
-  list(APPEND fortran_files ${weft_home}/fortran/mpif.h ${weft_home}/fortran/mpi.f90)
-  add_custom_command(OUTPUT ${fortran_files} DEPENDS ${fortran_written}/mpif.h ${fortran_written}/mpi.f90
+  list(TRANSFORM fortran_files_written PREPEND ${weft_home}/fortran/ OUTPUT_VARIABLE fortran_files)
+  add_custom_command(OUTPUT ${fortran_files} DEPENDS ${fortran_texts}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${weft_home}/fortran
-    COMMAND ${CMAKE_COMMAND} -E copy ${fortran_written}/mpif.h ${fortran_written}/mpi.f90 ${weft_home}/fortran)
-  if(WEFT_GFORTRAN)
-    list(APPEND fortran_files ${weft_home}/fortran/mpi.mod)
-    add_custom_command(OUTPUT ${weft_home}/fortran/mpi.mod DEPENDS ${weft_home}/fortran/mpi.f90
-      COMMAND ${WEFT_GFORTRAN} -fsyntax-only -ffree-line-length-none -J${weft_home}/fortran ${weft_home}/fortran/mpi.f90)
-  endif()
+    COMMAND ${CMAKE_COMMAND} -E copy ${fortran_texts} ${weft_home}/fortran)
+  set(fortran_modules ${fortran_files_written})
+  list(FILTER fortran_modules INCLUDE REGEX "\\.f90$")
+  foreach(source IN LISTS fortran_modules)
+    if(WEFT_GFORTRAN)
+      string(REPLACE .f90 .mod module ${source})
+      list(APPEND fortran_files ${weft_home}/fortran/${module})
+      add_custom_command(OUTPUT ${weft_home}/fortran/${module} DEPENDS ${weft_home}/fortran/${source}
+        COMMAND ${WEFT_GFORTRAN} -fsyntax-only -ffree-line-length-none -J${weft_home}/fortran ${weft_home}/fortran/${source})
+    endif()
+  endforeach()
 endif()
 
 # The wrappers under the names that build systems look for.

@@ -1460,6 +1460,12 @@ WEFT_MPI_DECLARE(MPI_Fint, MPI_Win_c2f, (MPI_Win win))
 WEFT_MPI_DECLARE(MPI_Win, MPI_Win_f2c, (MPI_Fint win))
 WEFT_MPI_DECLARE(int, MPI_Status_c2f, (const MPI_Status* c_status, MPI_Fint* f_status))
 WEFT_MPI_DECLARE(int, MPI_Status_f2c, (const MPI_Fint* f_status, MPI_Status* c_status))
+/* A status is the same bytes as TYPE(MPI_Status) of Fortran 2008. */
+typedef MPI_Status MPI_F08_status;
+WEFT_MPI_DECLARE(int, MPI_Status_c2f08, (const MPI_Status* c_status, MPI_F08_status* f08_status))
+WEFT_MPI_DECLARE(int, MPI_Status_f082c, (const MPI_F08_status* f08_status, MPI_Status* c_status))
+WEFT_MPI_DECLARE(int, MPI_Status_f2f08, (const MPI_Fint* f_status, MPI_F08_status* f08_status))
+WEFT_MPI_DECLARE(int, MPI_Status_f082f, (const MPI_F08_status* f08_status, MPI_Fint* f_status))
 
 /* The same integers by the names of the ABI. */
 WEFT_MPI_DECLARE(int, MPI_Comm_toint, (MPI_Comm comm))
@@ -1489,6 +1495,8 @@ extern MPI_Fint weft_mpi_status_ignore_[MPI_F_STATUS_SIZE];
 extern MPI_Fint weft_mpi_statuses_ignore_[MPI_F_STATUS_SIZE];
 #define MPI_F_STATUS_IGNORE weft_mpi_status_ignore_
 #define MPI_F_STATUSES_IGNORE weft_mpi_statuses_ignore_
+#define MPI_F08_STATUS_IGNORE ((MPI_F08_status*)weft_mpi_status_ignore_)
+#define MPI_F08_STATUSES_IGNORE ((MPI_F08_status*)weft_mpi_statuses_ignore_)
 
 /* --- Windows: one-sided communication (window) ------------------------------------------------------ */
 enum { /* What a program promises about a window. */

@@ -11,7 +11,7 @@ def main():
     parser.add_argument("--source", type=Path, required=True)
     args = parser.parse_known_args()[0]
     with tempfile.TemporaryDirectory() as directory:
-        result = subprocess.run([sys.executable, args.source / "src/mpi/fortran/generate.py",
+        result = subprocess.run([sys.executable, "-B", args.source / "src/mpi/fortran/generate.py",
                                  args.source / "include/mpi/mpi.h", directory], text=True, capture_output=True)
         written = (Path(directory) / "stubs.c").read_text().count("WEFT_FORTRAN_NAME(")
     if result.returncode or written < 50:

@@ -44,7 +44,7 @@ ROOMS = {
         "communicator": _COLLECTIVE | {"collective"},
         "topology": _COLLECTIVE | {"collective"},
         "environment": _COLLECTIVE | {"collective"},
-        "fortran": {"object"},
+        "fortran": {"object", "datatype"},
         "window": _COLLECTIVE | {"collective"},
         "io": _COLLECTIVE | {"collective"},
         "abi": {"object"},

@@ -9,6 +9,7 @@
 
 #include "collective/collectives.hpp"
 #include "mpi/datatype/data.hpp"
+#include "mpi/datatype/section.hpp"
 #include "mpi/object/profiling.hpp"
 #include "mpi/object/request.hpp"
 #include "mpi/object/state.hpp"
@@ -116,7 +117,7 @@ class part_list {
   part_list() = default;  // No parts.
   // The same part for each of the ranks first, ..., first + n - 1.
   static part_list alike(const void* buffer, MPI_Count count, const datatype_object& type,
-                         int first, int n);
+                         int first, int n, std::ptrdiff_t displacement = 0);
   // Blocks of `count` elements, one after the other.
   static part_list blocks(const void* buffer, MPI_Count count, const datatype_object& type,
                           int first, int n);
@@ -190,8 +191,6 @@ void check_claims(const char* call, const claim_of_root& claim, const detail::un
 
 // The bytes in a row that a buffer with this datatype begins with.
 [[nodiscard]] std::byte* row_of(const void* buffer, std::size_t bytes, const datatype_object& type);
-[[nodiscard]] detail::segments layout_of(const void* buffer, MPI_Count count,
-                                         const datatype_object& type);
 [[noreturn, gnu::cold]] void fail_alias();
 // Checks that the two buffers are not the same; empty ones may be.
 inline void check_not_aliased(const void* sent, const void* received, std::size_t bytes) {
@@ -211,10 +210,9 @@ part_list part_list::listed(const void* buffer, const Count* counts,
   p.each_.reserve(static_cast<std::size_t>(n));
   for (int i = 0; i < n; ++i) {
     check_count(counts[i]);
-    const auto* const at = static_cast<const std::byte*>(buffer);
     p.each_.push_back(counts[i] == 0
                           ? detail::segments()
-                          : layout_of(at + displacements[i] * type.extent, counts[i], type));
+                          : layout_of(buffer, counts[i], type, displacements[i] * type.extent));
     if (counts[i] != 0 && type.contiguous && is_no_memory(buffer)) fail_buffer(buffer, type);
   }
   return p;
@@ -234,9 +232,8 @@ part_list part_list::of_types(const void* buffer, const Count* counts,
   for (int i = 0; i < n; ++i) {
     check_count(counts[i]);
     const datatype_object& type = committed_datatype(types[i]);
-    const auto* const at = static_cast<const std::byte*>(buffer);
     p.each_.push_back(counts[i] == 0 ? detail::segments()
-                                     : layout_of(at + displacements[i], counts[i], type));
+                                     : layout_of(buffer, counts[i], type, displacements[i]));
   }
   return p;
 }

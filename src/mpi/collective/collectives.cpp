@@ -40,9 +40,8 @@ exchange_call prepare_allgather(state& me, const char* name, const void* sendbuf
   x.take = part_list::blocks(recvbuf, recvcount, type, c.peers_first, c.peers_count);
   x.plan.leaves_own = is_in_place(c, sendbuf);
   if (x.plan.leaves_own) {
-    const auto* const own =
-        static_cast<const std::byte*>(recvbuf) + c.own * recvcount * type.extent;
-    x.give = part_list::alike(own, recvcount, type, c.peers_first, c.peers_count);
+    x.give = part_list::alike(recvbuf, recvcount, type, c.peers_first, c.peers_count,
+                              c.own * recvcount * type.extent);
   } else {
     check_count(sendcount);
     check_block_not_aliased(c, recvbuf, recvcount, type, sendbuf);
@@ -65,8 +64,8 @@ exchange_call prepare_allgatherv(state& me, const char* name, const void* sendbu
   x.take = part_list::listed(recvbuf, recvcounts, displs, type, c.peers_first, c.peers_count);
   x.plan.leaves_own = is_in_place(c, sendbuf);
   if (x.plan.leaves_own) {
-    const auto* const own = static_cast<const std::byte*>(recvbuf) + displs[c.own] * type.extent;
-    x.give = part_list::alike(own, recvcounts[c.own], type, c.peers_first, c.peers_count);
+    x.give = part_list::alike(recvbuf, recvcounts[c.own], type, c.peers_first, c.peers_count,
+                              displs[c.own] * type.extent);
   } else {
     check_count(sendcount);
     check_own_not_aliased(c, recvbuf, recvcounts, displs, type, sendbuf, sendcount);

@@ -7,6 +7,7 @@
 
 #include "mpi/collective/collective.hpp"
 #include "mpi/datatype/data.hpp"
+#include "mpi/datatype/section.hpp"
 #include "mpi/object/profiling.hpp"
 #include "mpi/object/state.hpp"
 
@@ -77,7 +78,7 @@ void combine_by_function(const void* self, void* left, const void* right, std::s
 void set_shape(reducer& r, const datatype_object& type, std::size_t count) {
   r.element_bytes = type.size;
   if (type.contiguous) return;
-  gapped_shape s{type.where, type.extent};
+  gapped_shape s{type.where, type.extent, 0, true, 0, {}};
   const auto alignment = static_cast<std::ptrdiff_t>(type.alignment);
   std::ptrdiff_t below = type.true_lower % alignment;
   if (below < 0) below += alignment;
@@ -100,6 +101,15 @@ void set_shape(reducer& r, const datatype_object& type, std::size_t count) {
 reducer make_reducer(MPI_Op op, MPI_Datatype handle, const datatype_object& type,
                      std::size_t count) {
   reducer r;
+  if (type.sections != nullptr) [[unlikely]] {
+    const datatype_object& element = *type.sections->element;
+    r = make_reducer(op, type.sections->handle, element, count);
+    gapped_shape s =
+        r.shape != nullptr ? *r.shape : gapped_shape{element.where, element.extent, 0, true, 0, {}};
+    s.sections = type.sections;
+    r.shape = std::make_shared<const gapped_shape>(std::move(s));
+    return r;
+  }
   if (is_predefined(op)) [[likely]] {
     if (!is_predefined_operation(op)) (void)checked_operation(op);
     const MPI_Datatype basic = type.basic != nullptr ? predefined_handle(*type.basic) : handle;
@@ -133,15 +143,41 @@ reduction reducer::of(std::size_t count) const noexcept {
 void gapped_shape::copy_in(std::byte* to, std::size_t room, const void* buffer,
                            std::size_t count) const {
   std::memset(to, 0, room);  // Nothing undefined is sent.
-  const detail::segments from = where.placed(buffer, {count, extent});
+  const bool is_section = sections != nullptr && sections->from != nullptr;
+  const detail::segments from = is_section
+                                    ? sections->from->place(buffer, 0, {count, extent}, where)
+                                    : where.placed(buffer, {count, extent});
   detail::copy_segments(where.placed(to - lower, {count, extent}), from, 0, from.size());
 }
 
 void gapped_shape::copy_out(void* buffer, const std::byte* from, std::size_t first,
                             std::size_t count) const {
-  const detail::segments to = where.placed(buffer, {count, extent});
+  const detail::segments to = written(buffer, count);
   const std::byte* const begin = from - lower + static_cast<std::ptrdiff_t>(first) * extent;
   detail::copy_segments(to, where.placed(begin, {count, extent}), 0, to.size());
+}
+
+detail::segments gapped_shape::written(void* buffer, std::size_t count) const {
+  const bool is_section = sections != nullptr && sections->to != nullptr;
+  return is_section ? sections->to->place(buffer, 0, {count, extent}, where)
+                    : where.placed(buffer, {count, extent});
+}
+
+// MPI_Reduce_local on sections of Fortran arrays: copies are combined.
+static void reduce_sections(const reducer& r, const void* in, void* inout, std::size_t elements) {
+  const gapped_shape& shape = *r.shape;
+  const std::size_t room = r.room(elements);
+  const auto left = std::make_unique_for_overwrite<std::byte[]>(room);
+  const auto right = std::make_unique<std::byte[]>(room);
+  shape.copy_in(left.get(), room, in, elements);
+  const detail::segments written = shape.written(inout, elements);
+  detail::copy_segments(shape.where.placed(right.get() - shape.lower, {elements, shape.extent}),
+                        written, 0, written.size());
+  if (r.combine == nullptr)
+    call_function(r, left.get() - shape.lower, right.get() - shape.lower, elements);
+  else
+    r.combine(nullptr, right.get(), left.get(), elements);
+  shape.copy_out(inout, right.get(), 0, elements);
 }
 
 }  // namespace weft::mpi
@@ -173,6 +209,7 @@ void reduce_local(const void* in, void* inout, MPI_Count count, MPI_Datatype dat
   if (in == MPI_IN_PLACE) fail(MPI_ERR_BUFFER, "inbuf is MPI_IN_PLACE: it is no buffer here");
   if (type.contiguous && is_no_memory(in)) fail_buffer(in, type);
   if (type.contiguous && is_no_memory(inout)) fail_buffer(inout, type);
+  if (type.sections != nullptr) return reduce_sections(r, in, inout, elements);
   // MPI_Reduce_local has `in` as the left operand, as the program's function has: no copy is needed.
   if (r.combine == nullptr) {
     call_function(r, in, inout, elements);

@@ -10,12 +10,6 @@ void fail_alias() {
        "the buffers to send from and to receive into are the same: pass MPI_IN_PLACE instead");
 }
 
-segments layout_of(const void* buffer, MPI_Count count, const datatype_object& type) {
-  const std::size_t bytes = bytes_of(count, type);
-  if (type.contiguous) return segments({static_cast<const std::byte*>(buffer), bytes});
-  return type.where.placed(buffer, {static_cast<std::size_t>(count), type.extent});
-}
-
 std::byte* row_of(const void* buffer, std::size_t bytes, const datatype_object& type) {
   if (is_no_memory(buffer) && bytes != 0) [[unlikely]]
     fail_buffer(buffer, type);
@@ -23,9 +17,9 @@ std::byte* row_of(const void* buffer, std::size_t bytes, const datatype_object& 
 }
 
 part_list part_list::alike(const void* buffer, MPI_Count count, const datatype_object& type,
-                           int first, int n) {
-  part_list p(buffer, count, type, first, n);
-  if (!type.contiguous) p.each_.push_back(layout_of(buffer, count, type));
+                           int first, int n, std::ptrdiff_t displacement) {
+  part_list p(static_cast<const std::byte*>(buffer) + displacement, count, type, first, n);
+  if (!type.contiguous) p.each_.push_back(layout_of(buffer, count, type, displacement));
   return p;
 }
 
@@ -36,8 +30,7 @@ part_list part_list::blocks(const void* buffer, MPI_Count count, const datatype_
   p.rows_.stride = stride;
   if (type.contiguous) return p;
   p.each_.reserve(static_cast<std::size_t>(n));
-  for (int i = 0; i < n; ++i)
-    p.each_.push_back(layout_of(static_cast<const std::byte*>(buffer) + i * stride, count, type));
+  for (int i = 0; i < n; ++i) p.each_.push_back(layout_of(buffer, count, type, i * stride));
   return p;
 }
 

@@ -162,6 +162,11 @@ void check_buffer(const void* buffer, std::size_t count, const datatype_object& 
     fail_buffer(buffer, type);
 }
 
+// Whether `count` elements lie within the section of a Fortran array, if there is one.
+void check_section(const array_section* section, std::size_t count, const datatype_object& type) {
+  if (section != nullptr) (void)section->place(nullptr, 0, {count, type.extent}, type.where);
+}
+
 // The part of the preparation that all reductions share. `recvbuf` is null on a rank that gets nothing.
 any_reduce_call make_call(communicator_object& c, const char* name, reduction_kind what,
                           const void* sendbuf, void* recvbuf, MPI_Count count,
@@ -175,6 +180,8 @@ any_reduce_call make_call(communicator_object& c, const char* name, reduction_ki
   r.in = is_in_place(c, sendbuf) ? recvbuf : sendbuf;
   r.out = recvbuf;
   check_buffer(r.in, r.count, type);
+  if (type.sections != nullptr) [[unlikely]]
+    check_section(type.sections->from.get(), r.count, type);
   return call;
 }
 
@@ -184,7 +191,7 @@ void note_use_of(state& me, const communicator_object& c, const any_reduce_call&
   const reduce_call& one = call.one;
   const bool is_part = one.what == reduction_kind::scattered;
   const void* in = one.in;
-  const void* out = one.out;
+  void* out = one.out;
   std::size_t taken = is_part ? one.own_count : one.count;
   if (one.what == reduction_kind::exclusive_scan && c.own == 0) out = nullptr;
   if (call.two != nullptr) {
@@ -195,7 +202,10 @@ void note_use_of(state& me, const communicator_object& c, const any_reduce_call&
   if (in != nullptr && in != out)
     note_use(me, one.name, layout_of(in, static_cast<MPI_Count>(one.count), type), false);
   if (out != nullptr)
-    note_use(me, one.name, layout_of(out, static_cast<MPI_Count>(taken), type), true);
+    note_use(me, one.name,
+             type.sections != nullptr ? one.how.shape->written(out, taken)
+                                      : layout_of(out, static_cast<MPI_Count>(taken), type),
+             true);
 }
 
 // In a checked job: notes the datatypes of what this rank gives and takes (type_ledger.hpp), and buffers that overlap.
@@ -232,6 +242,8 @@ void check_output_apart(const reduce_call& r, const void* sendbuf, const datatyp
 void check_output(const reduce_call& r, const void* sendbuf, std::size_t count,
                   const datatype_object& type) {
   check_buffer(r.out, count, type);
+  if (type.sections != nullptr) [[unlikely]]
+    check_section(type.sections->to.get(), count, type);
   check_output_apart(r, sendbuf, type);
 }
 

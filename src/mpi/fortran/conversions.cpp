@@ -54,11 +54,15 @@ WEFT_MPI_CONVERSIONS(File, MPI_File)
 WEFT_MPI_CONVERSIONS(Session, MPI_Session)
 WEFT_MPI_CONVERSIONS(Win, MPI_Win)
 
-WEFT_MPI_FUNCTION(int, MPI_Status_c2f, (const MPI_Status* of_c, MPI_Fint* of_fortran)) {
-  std::memcpy(of_fortran, of_c, sizeof *of_c);
-  return MPI_SUCCESS;
-}
-WEFT_MPI_FUNCTION(int, MPI_Status_f2c, (const MPI_Fint* of_fortran, MPI_Status* of_c)) {
-  std::memcpy(of_c, of_fortran, sizeof *of_c);
-  return MPI_SUCCESS;
-}
+#define WEFT_MPI_STATUS_CONVERSION(name, From, To)              \
+  WEFT_MPI_FUNCTION(int, name, (const From* given, To* made)) { \
+    std::memcpy(made, given, sizeof(MPI_Status));               \
+    return MPI_SUCCESS;                                         \
+  }
+
+WEFT_MPI_STATUS_CONVERSION(MPI_Status_c2f, MPI_Status, MPI_Fint)
+WEFT_MPI_STATUS_CONVERSION(MPI_Status_f2c, MPI_Fint, MPI_Status)
+WEFT_MPI_STATUS_CONVERSION(MPI_Status_c2f08, MPI_Status, MPI_F08_status)
+WEFT_MPI_STATUS_CONVERSION(MPI_Status_f082c, MPI_F08_status, MPI_Status)
+WEFT_MPI_STATUS_CONVERSION(MPI_Status_f2f08, MPI_Fint, MPI_F08_status)
+WEFT_MPI_STATUS_CONVERSION(MPI_Status_f082f, MPI_F08_status, MPI_Fint)

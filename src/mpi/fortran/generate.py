@@ -3,9 +3,11 @@
 
     generate.py MPI.H OUTPUT_DIRECTORY      leaves out and names a function that it does not understand, and
                                             ends with status 1 then
-stubs.c    for each function of C one with Fortran's calling convention, but those that special.c has
-mpif.h     the constants
-mpi.f90    module mpi: the constants and the interfaces
+stubs.c      for each function of C one with Fortran's calling convention, but those that special.c has
+mpif.h       the constants
+mpi.f90      module mpi: the constants and the interfaces
+stubs_f08.c  for each function with a buffer one that takes descriptors
+mpi_f08.f90  module mpi_f08 (module_f08.py)
 
 A string of Fortran has its length as a hidden argument after all others; gfortran's logicals are 0 or 1.
 """
@@ -13,6 +15,8 @@ import platform
 import re
 import sys
 from pathlib import Path
+
+import module_f08
 
 HANDLES = {"MPI_Comm": "Comm", "MPI_Datatype": "Type", "MPI_Group": "Group", "MPI_Request": "Request", "MPI_Op": "Op",
            "MPI_Info": "Info", "MPI_Errhandler": "Errhandler", "MPI_Message": "Message", "MPI_File": "File",
@@ -23,7 +27,8 @@ LOGICALS = {"flag", "reorder", "periods", "remain_dims", "commute", "high", "wei
 ARRAYS = {"coords", "dims", "ranks2", "neighbors", "sources", "sourceweights", "destinations", "destweights", "edges",
           "nnodes_index"}
 # The length of an array of handles, where it is not the argument `count`.
-LENGTHS = {"MPI_Waitsome": "*incount", "MPI_Testsome": "*incount", "MPI_Type_get_contents": "*max_datatypes"}
+LENGTHS = {"MPI_Waitsome": "*incount", "MPI_Testsome": "*incount", "MPI_Type_get_contents": "*max_datatypes",
+           "MPI_Type_get_contents_c": "*max_datatypes"}
 # Functions whose stubs are in special.c. Their interfaces for the module are still made of C's declarations.
 SPECIAL = {"MPI_Init", "MPI_Init_thread", "MPI_Pcontrol", "MPI_Wtime", "MPI_Wtick", "MPI_Aint_add", "MPI_Aint_diff",
            "MPI_Op_create", "MPI_Comm_create_errhandler", "MPI_File_create_errhandler", "MPI_Register_datarep",
@@ -34,15 +39,17 @@ SPECIAL = {"MPI_Init", "MPI_Init_thread", "MPI_Pcontrol", "MPI_Wtime", "MPI_Wtic
            "MPI_Win_create_errhandler", "MPI_Win_create_keyval", "MPI_Win_set_attr", "MPI_Win_get_attr",
            "MPI_Info_get",
            "MPI_Info_get_string", "MPI_Info_create_env", "MPI_Errhandler_create", "MPI_Comm_idup",
-           "MPI_Comm_idup_with_info", "MPI_Session_create_errhandler", "MPI_Session_get_nth_pset", "MPI_Session_detach_buffer",
-           "MPI_Keyval_create", "MPI_Attr_put", "MPI_Attr_get", "MPI_Comm_delete_attr_fn"}
+           "MPI_Comm_idup_with_info", "MPI_Keyval_create", "MPI_Attr_put", "MPI_Attr_get",
+           "MPI_Op_create_c", "MPI_Register_datarep_c", "MPI_Buffer_detach_c", "MPI_Comm_detach_buffer_c",
+           "MPI_Session_create_errhandler", "MPI_Session_get_nth_pset", "MPI_Session_detach_buffer", "MPI_Session_detach_buffer_c",
+           "MPI_Status_f2f08", "MPI_Status_f082f"}
 # The arguments of functions that have fewer in Fortran than in C.
 SHORTER = {"MPI_Pcontrol": "int level", "MPI_Info_create_env": "MPI_Info* info"}
 # Functions of MPI-1 to which addresses are integers of the default kind.
 NARROW = {"MPI_Address", "MPI_Type_hvector", "MPI_Type_hindexed", "MPI_Type_struct", "MPI_Type_extent", "MPI_Type_lb",
           "MPI_Type_ub", "MPI_Keyval_create", "MPI_Attr_put", "MPI_Attr_get"}
 # Functions that Fortran does not have, or only the module mpi_f08.
-ABSENT = re.compile(r"_(c2f|f2c|c2f08|f082c|fromint|toint)$|^MPI_.*_c$|^MPI_Abi_[gs]et_fortran_|^MPI_T_")
+ABSENT = re.compile(r"_(c2f|f2c|c2f08|f082c|fromint|toint)$|^MPI_T_")
 OFFSETS = {"MPI_DISPLACEMENT_CURRENT"}  # Constants of kind MPI_OFFSET_KIND.
 # Lengths of strings: one less than in C, which counts the zero byte at the end.
 STRING_SIZES = re.compile(r"^MPI_MAX_")
@@ -120,35 +127,49 @@ def length_of(function, parameter):
     return LENGTHS.get(function, "*count")
 
 
-def stub(name, parameters):
-    """The function in C that Fortran calls."""
+def stub(name, parameters, buffers=None):
+    """The function in C that Fortran calls. With `buffers`, of module_f08.buffers_of(), it is that of mpi_f08 and takes descriptors
+    of buffers and strings."""
     taken, given, before, after, hidden = [], [], [], [], []
+    roles = {n: role for n, (role, _, _) in (buffers or {}).items()}
+    has_descriptors = any(role != "address_of_c" for role in roles.values())
     for p in parameters:
         n = p.name
         if p.is_callback:
             raise Unknown(f"callback {n}")
-        if p.is_choice:
+        if roles.get(n) == "address_of_c":
+            taken.append(f"void* {n}")
+            given.append(n)
+        elif n in roles:
+            taken.append(f"CFI_cdesc_t* {n}")
+            given.append(f"weft_fortran_place({n}->base_addr)")
+        elif p.is_choice:
             taken.append(f"void* {n}")
             given.append(f"weft_fortran_place({n})")
         elif p.is_address:  # The address is an integer's value, or a Cray pointer's.
             taken.append(f"MPI_Aint* {n}")
             given.append(n)
         elif p.is_string:
-            taken.append(f"char* {n}")
-            hidden.append(f"size_t {n}_room")
+            text, room = n, f"{n}_room"
+            if not has_descriptors:
+                taken.append(f"char* {n}")
+                hidden.append(f"size_t {n}_room")
+            else:
+                taken.append(f"CFI_cdesc_t* {n}")
+                text, room = f"{n}->base_addr", f"{n}->elem_len"
             if p.is_const:
-                before.append(f"char* const c_{n} = weft_fortran_text_in({n}, {n}_room);")
+                before.append(f"char* const c_{n} = weft_fortran_text_in({text}, {room});")
                 after.append(f"free(c_{n});")
             else:
                 before.append(f"char c_{n}[MPI_MAX_LIBRARY_VERSION_STRING + 1] = \"\";")
-                after.append(f"weft_fortran_text_out(c_{n}, {n}, {n}_room);")
+                after.append(f"weft_fortran_text_out(c_{n}, {text}, {room});")
             given.append(f"c_{n}")
         elif p.is_status and p.pointers == 1:
             taken.append(f"MPI_Status* {n}")
             given.append(f"weft_fortran_status({n})")
         elif p.base in HANDLES and p.pointers == 0:
             taken.append(f"const MPI_Fint* {n}")
-            given.append(f"MPI_{HANDLES[p.base]}_f2c(*{n})")
+            given.append(handle_in(p.base, f"*{n}"))
         elif p.base in HANDLES and p.pointers == 1:
             kind = HANDLES[p.base]
             taken.append(f"MPI_Fint* {n}")
@@ -161,7 +182,7 @@ def stub(name, parameters):
                     after.append(f"for (long i = 0; i < {n}_count; ++i) {n}[i] = MPI_{kind}_c2f(c_{n}[i]);")
                 after.append(f"free(c_{n});")
             else:
-                before.append(f"{p.base} c_{n} = MPI_{kind}_f2c(*{n});")
+                before.append(f"{p.base} c_{n} = {handle_in(p.base, f'*{n}')};")
                 after.append(f"*{n} = MPI_{kind}_c2f(c_{n});")
         elif p.base in KINDS and name in NARROW and p.pointers == 1:
             taken.append(f"MPI_Fint* {n}")
@@ -188,11 +209,43 @@ def stub(name, parameters):
         else:
             raise Unknown(f"{p.base} {n}")
     signature = ", ".join(taken + ["MPI_Fint* ierror"] + hidden)
-    fortran = name.lower() + "_"
-    body = [*before, "WEFT_STUB_OF_CALL;", f"*ierror = {name}({', '.join(given)});", *after]
-    return (f"void p{fortran}({signature}) {{\n" + "".join(f"  {line}\n" for line in body) + "}\n"
-            f"WEFT_FORTRAN_NAME({fortran}, ({signature}));\n"
-            + (address_names(fortran, signature) if gives_address(parameters) else ""))
+    fortran = name.lower() + "_" + ("" if buffers is None else "f08ts_" if has_descriptors else "f08_")
+    first, then, last = descriptors(name, parameters, buffers or {}, given)
+    text = [*first, *before, *then, f"*ierror = {name}({', '.join(given)});", *last, *after]
+    is_f08_too = buffers is None and not any(p.is_choice for p in parameters)
+    return (f"void p{fortran}({signature}) {{\n  WEFT_STUB;\n" + "".join(f"  {line}\n" for line in text) + "}\n"
+            f"WEFT_FORTRAN_NAME{'' if is_f08_too else '_ALONE'}({fortran}, ({signature}));\n"
+            + (address_names(fortran, signature) if buffers is None and gives_address(parameters) else ""))
+
+
+def handle_in(base, number):
+    return f"WEFT_HANDLE({base}, MPI_{HANDLES[base]}_f2c, {number})"
+
+
+def descriptors(name, parameters, buffers, given):
+    """What a stub does for descriptors: before and behind the conversion of its other arguments, and after the call. Replaces in
+    `given` the counts and datatypes that go with them."""
+    at = {p.name: i for i, p in enumerate(parameters)}
+    first, then, last = [], [], []
+    comm = given[at["comm"]] if "comm" in at and parameters[at["comm"]].base == "MPI_Comm" else "MPI_COMM_SELF"
+    for n, (role, count, datatype) in buffers.items():
+        if role == "row":
+            first.append(f"if (weft_f08_is_section({n})) {{ *ierror = weft_section_refuse(\"{name}\", \"{n}\", {comm}); return; }}")
+        elif role == "block":
+            first.append(f"WEFT_F08_BUFFER {n}_block = weft_f08_block({n}, *{count}, {given[at[datatype]]});")
+            given[at[count]] = f"({parameters[at[count]].base}){n}_block.count"
+            given[at[datatype]] = f"{n}_block.type"
+        elif role == "list" and parameters[at[datatype]].pointers:
+            then.append(f"weft_f08_lists({n}, c_{datatype}, {datatype}_count);")
+            last.append(f"weft_f08_end_lists({n}, c_{datatype}, {datatype}_count);")
+        elif role == "list":
+            first.append(f"WEFT_F08_BUFFER {n}_list = weft_f08_list({n}, {given[at[datatype]]});")
+            given[at[datatype]] = f"{n}_list.type"
+    reduced = [n for n, (role, _, _) in buffers.items() if role == "reduced"]
+    if reduced:
+        first.append(f"WEFT_F08_BUFFER reduced = weft_f08_reduced({', '.join(reduced)}, {given[at['datatype']]});")
+        given[at["datatype"]] = "reduced.type"
+    return first, then, last
 
 
 def gives_address(parameters):
@@ -212,8 +265,10 @@ def refusing_stub(name, text):
     fortran = name.lower() + "_"
     signature = "".join(f"void* a{i}, " for i in range(count)) + "MPI_Fint* ierror"
     unused = "".join(f"(void)a{i}, " for i in range(count))
-    return (f"void p{fortran}({signature}) {{\n  {unused}*ierror = {name}({', '.join(['0'] * count)});\n}}\n"
+    return (f"void p{fortran}({signature}) {{\n  WEFT_STUB;\n  {unused}*ierror = {name}({', '.join(['0'] * count)});\n}}\n"
             f"WEFT_FORTRAN_NAME({fortran}, ({signature}));\n"
+            f"extern __attribute__((alias(\"p{fortran}\"))) void p{fortran}f08ts_({signature});\n"
+            f"WEFT_FORTRAN_NAME_ALONE({fortran}f08ts_, ({signature}));\n"
             + (address_names(fortran, signature) if re.search(r"\bbaseptr\b", text) else ""))
 
 
@@ -244,6 +299,10 @@ def specific(called, name, parameters, address="integer(kind=MPI_ADDRESS_KIND)")
             lines.append(f"!GCC$ ATTRIBUTES NO_ARG_CHECK :: {n}")
         elif p.base == "char":
             lines.append(f"character(len=*) :: {n}{('', '(*)', '(count, *)')[p.pointers - 1]}")
+        elif p.base == "MPI_F08_status":
+            lines.append(f"type(MPI_Status) :: {n}")
+        elif p.base == "MPI_Fint":
+            lines.append(f"integer :: {n}(MPI_STATUS_SIZE)")
         elif p.is_status:
             lines.append(f"integer :: {n}(MPI_STATUS_SIZE{', *' if n.startswith('array_of_') else ''})")
         elif p.base in KINDS and name not in NARROW:
@@ -277,15 +336,19 @@ def parameters_of(name, text):
 
 
 def constants(header):
-    """(name, value) of every integer and handle that Fortran knows too."""
-    values = dict(OWN_CONSTANTS)
+    """The value of every integer and handle that Fortran knows too, by name; and the kinds of those that are handles."""
+    values, kinds = dict(OWN_CONSTANTS), {}
     header = re.sub(r"/\*.*?\*/", "", header, flags=re.DOTALL)
     for name, text in re.findall(r"^#define (MPI_\w+) (.+)$", header, re.MULTILINE):
-        found = re.fullmatch(r"\(\(MPI_(?:\w+)\)(0x[0-9a-f]+)\)|(?:\(\(MPI_Offset\))?(-?\d+)\)?", text.strip())
+        found = re.fullmatch(r"\(\((MPI_\w+)\)(0x[0-9a-f]+)\)|(?:\(\(MPI_Offset\))?(-?\d+)\)?", text.strip())
         if found:
-            values[name] = int(found[1], 16) if found[1] else int(found[2])
+            values[name] = int(found[2], 16) if found[2] else int(found[3])
+            if found[1] in HANDLES:
+                kinds[name] = found[1][len("MPI_"):]
         elif text.strip() in values:
             values[name] = values[text.strip()]
+            if text.strip() in kinds:
+                kinds[name] = kinds[text.strip()]
     for body in re.findall(r"\benum \{(.*?)\}", header, re.DOTALL):
         for name, value in re.findall(r"(MPI_\w+) = (-?\d+)", body):
             if not name.startswith("MPI_F_"):
@@ -295,7 +358,7 @@ def constants(header):
     for name in values:
         if STRING_SIZES.match(name):
             values[name] -= 1
-    return values
+    return values, kinds
 
 
 def mpif(values):
@@ -320,16 +383,18 @@ COMMON = {name: "weft_" + name.lower() for name in PLACES}
 
 
 def sizeof():
-    """The stubs and the interface of MPI_Sizeof, a generic function with one specific function for each type and kind."""
+    """The stubs and the interfaces of MPI_Sizeof, a generic function with one specific function for each type and kind: for module
+    mpi, and for mpi_f08."""
     stubs, interfaces = [], ["  interface MPI_Sizeof\n"]
     for base, kind, size in [(b, k, s) for b, kinds in SIZES.items() for k, s in kinds.items()] + [("character", 1, 1)]:
         name = f"weft_mpi_sizeof_{base}{kind}"
         declared = "character(len=*)" if base == "character" else f"{base}(kind={kind})"
         stubs.append(f"void {name}_(void* x, MPI_Fint* size, MPI_Fint* ierror) {{\n"
-                     f"  (void)x, *size = {size}, *ierror = MPI_SUCCESS;\n}}\n")
+                     f"  WEFT_STUB;\n  (void)x, *size = {size}, *ierror = MPI_SUCCESS;\n}}\n")
         interfaces.append(f"    subroutine {name}(x, size, ierror)\n      {declared}, dimension(..) :: x\n"
-                          f"      integer :: size, ierror\n    end subroutine\n")
-    return "\n".join(stubs), "".join(interfaces) + "  end interface\n"
+                          f"      integer :: size\n      integer :: ierror\n    end subroutine\n")
+    text = "".join(interfaces) + "  end interface\n"
+    return "\n".join(stubs), text, text.replace("integer :: ierror", "integer, optional :: ierror")
 
 
 def absent_functions(text):
@@ -337,42 +402,65 @@ def absent_functions(text):
     return re.findall(r"^  X\((MPI_\w+),\s*\(([^()]*)\)\)", text.replace("\\\n", "\n"), re.MULTILINE)
 
 
+def stub_f08(function, name, parameters):
+    """The stub of a function whose arguments differ in mpi_f08; null where it is the one that Fortran 90 calls."""
+    arguments = function.arguments(name.endswith("_c")) if function is not None else []
+    if any(a.types == "choice" for a in arguments):
+        return stub(name, parameters, module_f08.buffers_of(function, name.endswith("_c")))
+    plain = {a.name: ("address_of_c", None, None) for a, p in zip(arguments, parameters)
+             if a.types in ("cptr", "logical_any") and p.is_choice}
+    return stub(name, parameters, plain) if plain else None
+
+
 def main():
     header, output = Path(sys.argv[1]).read_text(), Path(sys.argv[2])
     absent = Path(sys.argv[1]).with_name("mpi_absent.h").read_text()
+    table = module_f08.read_table(Path(__file__).with_name("functions.table"))
     output.mkdir(parents=True, exist_ok=True)
-    stubs, interfaces, left_out = [], [], []
+    stubs, stubs_f08, interfaces, left_out, known = [], [], [], [], {"MPI_F_sync_reg"}
     for result, name, text in re.findall(r"^WEFT_MPI_DECLARE\(\s*([\w ]+?)\s*,\s*(MPI_\w+)\s*,\s*\(([^()]*)\)\)", header,
                                          re.MULTILINE):
         if ABSENT.search(name):
             continue
+        known.add(name)
         try:
             parameters = parameters_of(name, text)
             if name not in SPECIAL:
                 stubs.append(stub(name, parameters))
+            stubs_f08.append(stub_f08(table.get(name.removesuffix("_c")), name, parameters) or "")
             interfaces.append(interface(name, parameters))
         except Unknown as reason:
             left_out.append(f"{name} ({reason})")
     for name, text in absent_functions(absent):
         if ABSENT.search(name):
             continue
+        known.add(name)
         stubs.append(refusing_stub(name, text))
         try:
             interfaces.append(interface(name, parameters_of(name, text)))
         except Unknown:
             pass  # Called without an interface.
-    sizes, size_interfaces = sizeof()
+    sizes, size_interfaces, size_interfaces_f08 = sizeof()
     stubs.append(sizes)
+    operators, compared = module_f08.operators()
     special = "".join(f"#define WEFT_HAS_{name} 1\n" for name in sorted(SPECIAL) if re.search(rf", {name},", header))
     (output / "declared.h").write_text("/* Which of the functions of special.c mpi.h declares. */\n" + special)
     (output / "stubs.c").write_text('/* Written by generate.py from mpi.h. */\n#include "stubs.h"\n\n' + "\n".join(stubs))
-    text = mpif(constants(header + absent))
+    (output / "stubs_f08.c").write_text('/* Written by generate.py from mpi.h and functions.table. */\n#include "descriptors.h"\n\n'
+                                        + compared + "\n" + "\n".join(s for s in stubs_f08 if s))
+    values, kinds = constants(header + absent)
+    text = mpif(values)
     externals = "".join(f"      external MPI_{name}\n" for name in CALLBACKS)
     functions = "".join(f"      external {name}\n      {kind.replace('kind=MPI_ADDRESS_KIND', '8')} {name}\n"
                         for name, kind in FUNCTIONS.items())
     (output / "mpif.h").write_text(text + externals + functions)
-    (output / "mpi.f90").write_text("! Written by generate.py from mpi.h.\nmodule mpi\n  implicit none\n" + text + externals +
+    (output / "mpi.f90").write_text("! Written by generate.py from mpi.h.\nmodule mpi\n  implicit none\n"
+                                    + module_f08.types() + text + externals +
                                     size_interfaces + "  interface\n" + "".join(interfaces) + "  end interface\nend module\n")
+    (output / "mpi_f08.f90").write_text(module_f08.module(table, known, (values, kinds, OFFSETS), (PLACES, SHAPES, COMMON),
+                                                          operators + size_interfaces_f08))
+    left_out += [f"{f.name} (not declared)" for f in table.values()
+                 if not f.is_callback and f.name not in known | module_f08.ELSEWHERE]
     if left_out:
         print("Fortran does not have: " + ", ".join(left_out), file=sys.stderr)
         return 1

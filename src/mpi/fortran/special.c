@@ -69,13 +69,13 @@ long weft_fortran_neighbours(MPI_Comm comm, int incoming) {
 /* --- Start, clocks, addresses ------------------------------------------------------------------- */
 
 void pmpi_init_(MPI_Fint* ierror) {
-  WEFT_STUB_OF_CALL;
+  WEFT_STUB;
   *ierror = MPI_Init(NULL, NULL);
 }
 WEFT_FORTRAN_NAME(mpi_init_, (MPI_Fint*));
 
 void pmpi_init_thread_(const MPI_Fint* required, MPI_Fint* provided, MPI_Fint* ierror) {
-  WEFT_STUB_OF_CALL;
+  WEFT_STUB;
   *ierror = MPI_Init_thread(NULL, NULL, *required, provided);
 }
 WEFT_FORTRAN_NAME(mpi_init_thread_, (const MPI_Fint*, MPI_Fint*, MPI_Fint*));
@@ -86,8 +86,10 @@ void pmpi_pcontrol_(const MPI_Fint* level) {
 }
 WEFT_FORTRAN_NAME(mpi_pcontrol_, (const MPI_Fint*));
 
-#define WEFT_FORTRAN_FUNCTION(result, name, parameters) \
-  extern __attribute__((weak, alias("p" #name))) result name parameters
+#define WEFT_FORTRAN_FUNCTION(result, name, parameters)                         \
+  extern __attribute__((weak, alias("p" #name))) result name parameters;        \
+  extern __attribute__((weak, alias("p" #name))) result name##f08_ parameters;  \
+  extern __attribute__((alias("p" #name))) result p##name##f08_ parameters
 double pmpi_wtime_(void) { return MPI_Wtime(); }
 WEFT_FORTRAN_FUNCTION(double, mpi_wtime_, (void));
 double pmpi_wtick_(void) { return MPI_Wtick(); }
@@ -100,24 +102,47 @@ WEFT_FORTRAN_FUNCTION(MPI_Aint, mpi_aint_diff_, (const MPI_Aint*, const MPI_Aint
 #endif
 
 /* Detaching returns the size alone: Fortran has no variable that could take the buffer's address. */
+#define DETACH(Detach, detach, Count)                                                        \
+  void p##detach##_(void* buffer, Count* size, MPI_Fint* ierror) {                           \
+    WEFT_STUB;                                                                               \
+    void* address = NULL;                                                                    \
+    (void)buffer;                                                                            \
+    *ierror = Detach(&address, size);                                                        \
+  }                                                                                          \
+  WEFT_FORTRAN_NAME_ALONE(detach##_, (void*, Count*, MPI_Fint*));
+#define DETACH_OF(Kind, Detach, detach, Count)                                               \
+  void p##detach##_(MPI_Fint* of, void* buffer, Count* size, MPI_Fint* ierror) {             \
+    WEFT_STUB;                                                                               \
+    void* address = NULL;                                                                    \
+    (void)buffer;                                                                            \
+    *ierror = Detach(MPI_##Kind##_f2c(*of), &address, size);                                 \
+  }                                                                                          \
+  WEFT_FORTRAN_NAME_ALONE(detach##_, (MPI_Fint*, void*, Count*, MPI_Fint*));
 #ifdef WEFT_HAS_MPI_Buffer_detach
-void pmpi_buffer_detach_(void* buffer, MPI_Fint* size, MPI_Fint* ierror) {
-  WEFT_STUB_OF_CALL;
-  void* address = NULL;
-  (void)buffer;
-  *ierror = MPI_Buffer_detach(&address, size);
-}
-WEFT_FORTRAN_NAME(mpi_buffer_detach_, (void*, MPI_Fint*, MPI_Fint*));
+DETACH(MPI_Buffer_detach, mpi_buffer_detach, int)
+DETACH(MPI_Buffer_detach_c, mpi_buffer_detach_c, MPI_Count)
 #endif
 #ifdef WEFT_HAS_MPI_Comm_detach_buffer
-void pmpi_comm_detach_buffer_(MPI_Fint* comm, void* buffer, MPI_Fint* size, MPI_Fint* ierror) {
-  WEFT_STUB_OF_CALL;
-  void* address = NULL;
-  (void)buffer;
-  *ierror = MPI_Comm_detach_buffer(MPI_Comm_f2c(*comm), &address, size);
-}
-WEFT_FORTRAN_NAME(mpi_comm_detach_buffer_, (MPI_Fint*, void*, MPI_Fint*, MPI_Fint*));
+DETACH_OF(Comm, MPI_Comm_detach_buffer, mpi_comm_detach_buffer, int)
+DETACH_OF(Comm, MPI_Comm_detach_buffer_c, mpi_comm_detach_buffer_c, MPI_Count)
 #endif
+#ifdef WEFT_HAS_MPI_Session_detach_buffer
+DETACH_OF(Session, MPI_Session_detach_buffer, mpi_session_detach_buffer, int)
+DETACH_OF(Session, MPI_Session_detach_buffer_c, mpi_session_detach_buffer_c, MPI_Count)
+#endif
+
+/* --- A status: an array of integers, or TYPE(MPI_Status) of the same bytes ------------------------------------------- */
+
+void pmpi_status_f2f08_(const MPI_Fint* given, MPI_F08_status* made, MPI_Fint* ierror) {
+  WEFT_STUB;
+  *ierror = MPI_Status_f2f08(given, made);
+}
+WEFT_FORTRAN_NAME(mpi_status_f2f08_, (const MPI_Fint*, MPI_F08_status*, MPI_Fint*));
+void pmpi_status_f082f_(const MPI_F08_status* given, MPI_Fint* made, MPI_Fint* ierror) {
+  WEFT_STUB;
+  *ierror = MPI_Status_f082f(given, made);
+}
+WEFT_FORTRAN_NAME(mpi_status_f082f_, (const MPI_F08_status*, MPI_Fint*, MPI_Fint*));
 
 #ifdef WEFT_HAS_MPI_Session_detach_buffer
 void pmpi_session_detach_buffer_(MPI_Fint* session, void* buffer, MPI_Fint* size, MPI_Fint* ierror) {
@@ -144,7 +169,7 @@ static void requests_out(MPI_Request* from, MPI_Fint* to, MPI_Fint count) {
 }
 
 void pmpi_waitany_(const MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Status* status, MPI_Fint* ierror) {
-  WEFT_STUB_OF_CALL;
+  WEFT_STUB;
   MPI_Request* const of_c = requests_in(requests, *count);
   *ierror = MPI_Waitany(*count, of_c, index, weft_fortran_status(status));
   if (*index != MPI_UNDEFINED) ++*index;
@@ -154,7 +179,7 @@ WEFT_FORTRAN_NAME(mpi_waitany_, (const MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Stat
 
 void pmpi_testany_(const MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint* flag, MPI_Status* status,
                    MPI_Fint* ierror) {
-  WEFT_STUB_OF_CALL;
+  WEFT_STUB;
   MPI_Request* const of_c = requests_in(requests, *count);
   *index = MPI_UNDEFINED;
   *ierror = MPI_Testany(*count, of_c, index, flag, weft_fortran_status(status));
@@ -169,7 +194,7 @@ static void from_one_on(const MPI_Fint* count, MPI_Fint* indices) {
 
 void pmpi_waitsome_(const MPI_Fint* in_count, MPI_Fint* requests, MPI_Fint* out_count, MPI_Fint* indices,
                     MPI_Status* statuses, MPI_Fint* ierror) {
-  WEFT_STUB_OF_CALL;
+  WEFT_STUB;
   MPI_Request* const of_c = requests_in(requests, *in_count);
   *ierror = MPI_Waitsome(*in_count, of_c, out_count, indices, weft_fortran_status(statuses));
   from_one_on(out_count, indices);
@@ -179,7 +204,7 @@ WEFT_FORTRAN_NAME(mpi_waitsome_, (const MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fin
 
 void pmpi_testsome_(const MPI_Fint* in_count, MPI_Fint* requests, MPI_Fint* out_count, MPI_Fint* indices,
                     MPI_Status* statuses, MPI_Fint* ierror) {
-  WEFT_STUB_OF_CALL;
+  WEFT_STUB;
   MPI_Request* const of_c = requests_in(requests, *in_count);
   *ierror = MPI_Testsome(*in_count, of_c, out_count, indices, weft_fortran_status(statuses));
   from_one_on(out_count, indices);
@@ -189,7 +214,7 @@ WEFT_FORTRAN_NAME(mpi_testsome_, (const MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fin
 
 void pmpi_request_get_status_any_(const MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint* flag,
                                   MPI_Status* status, MPI_Fint* ierror) {
-  WEFT_STUB_OF_CALL;
+  WEFT_STUB;
   MPI_Request* const of_c = requests_in(requests, *count);
   *index = MPI_UNDEFINED;
   *ierror = MPI_Request_get_status_any(*count, of_c, index, flag, weft_fortran_status(status));
@@ -201,7 +226,7 @@ WEFT_FORTRAN_NAME(mpi_request_get_status_any_,
 
 void pmpi_request_get_status_some_(const MPI_Fint* in_count, MPI_Fint* requests, MPI_Fint* out_count,
                                    MPI_Fint* indices, MPI_Status* statuses, MPI_Fint* ierror) {
-  WEFT_STUB_OF_CALL;
+  WEFT_STUB;
   MPI_Request* const of_c = requests_in(requests, *in_count);
   *ierror = MPI_Request_get_status_some(*in_count, of_c, out_count, indices, weft_fortran_status(statuses));
   from_one_on(out_count, indices);
@@ -241,7 +266,7 @@ static int on_cancel(void* of, int complete) {
 void pmpi_grequest_start_(void (*query)(MPI_Aint*, MPI_Status*, MPI_Fint*), void (*release)(MPI_Aint*, MPI_Fint*),
                           void (*cancel)(MPI_Aint*, MPI_Fint*, MPI_Fint*), MPI_Aint* state, MPI_Fint* request,
                           MPI_Fint* ierror) {
-  WEFT_STUB_OF_CALL;
+  WEFT_STUB;
   struct own_request* const own = weft_fortran_memory(1, sizeof *own);
   *own = (struct own_request){query, release, cancel, state};
   MPI_Request of_c = MPI_REQUEST_NULL;
@@ -261,13 +286,13 @@ static void idup(MPI_Fint comm, MPI_Info info, MPI_Fint* newcomm, MPI_Fint* requ
   *request = MPI_Request_c2f(of_c);
 }
 void pmpi_comm_idup_(const MPI_Fint* comm, MPI_Fint* newcomm, MPI_Fint* request, MPI_Fint* ierror) {
-  WEFT_STUB_OF_CALL;
+  WEFT_STUB;
   idup(*comm, MPI_INFO_NULL, newcomm, request, ierror);
 }
 WEFT_FORTRAN_NAME(mpi_comm_idup_, (const MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*));
 void pmpi_comm_idup_with_info_(const MPI_Fint* comm, const MPI_Fint* info, MPI_Fint* newcomm, MPI_Fint* request,
                                MPI_Fint* ierror) {
-  WEFT_STUB_OF_CALL;
+  WEFT_STUB;
   idup(*comm, MPI_Info_f2c(*info), newcomm, request, ierror);
 }
 WEFT_FORTRAN_NAME(mpi_comm_idup_with_info_, (const MPI_Fint*, const MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*));
@@ -284,104 +309,97 @@ enum { functions_max = 64 };
 #define ALL(M) EIGHT(M, 0) EIGHT(M, 01) EIGHT(M, 02) EIGHT(M, 03) EIGHT(M, 04) EIGHT(M, 05) EIGHT(M, 06) EIGHT(M, 07)
 
 #ifdef WEFT_HAS_MPI_Op_create
-typedef void fortran_operation(void*, void*, MPI_Fint*, MPI_Fint*);
-static fortran_operation* operations[functions_max];
-
-#define OPERATION(n)                                                                      \
-  static void operation_##n(void* in, void* inout, int* count, MPI_Datatype* datatype) {  \
-    MPI_Fint of_fortran = MPI_Type_c2f(*datatype);                                        \
-    operations[n](in, inout, count, &of_fortran);                                         \
+/* Operations whose functions take counts of type `Count`. */
+#define OPERATIONS(kind, Count, UserFunction, Create, create)                                                          \
+  typedef void kind##_of_fortran(void*, void*, Count*, MPI_Fint*);                                                     \
+  static kind##_of_fortran* kind##s[functions_max];                                                                    \
+  static inline void call_##kind(int n, void* in, void* inout, Count* count, MPI_Datatype* datatype) {                 \
+    MPI_Fint of_fortran = MPI_Type_c2f(*datatype);                                                                     \
+    kind##s[n](in, inout, count, &of_fortran);                                                                         \
+  }                                                                                                                    \
+  ALL(OPERATION_##kind)                                                                                                \
+  static UserFunction* const kind##s_of_c[functions_max] = {ALL(NAME_##kind)};                                         \
+  void p##create##_(kind##_of_fortran* function, const MPI_Fint* commute, MPI_Fint* op, MPI_Fint* ierror) {            \
+    WEFT_STUB;                                                                                                         \
+    MPI_Op of_c = MPI_OP_NULL;                                                                                         \
+    int n = 0;                                                                                                         \
+    while (n < functions_max && kind##s[n] != NULL && kind##s[n] != function) ++n;                                     \
+    if (n == functions_max) {                                                                                          \
+      fprintf(stderr, #Create ": %d functions of Fortran are operations already, more cannot be\n", functions_max);    \
+      *ierror = MPI_ERR_OTHER;                                                                                         \
+      return;                                                                                                          \
+    }                                                                                                                  \
+    kind##s[n] = function;                                                                                             \
+    *ierror = Create(kind##s_of_c[n], *commute, &of_c);                                                                \
+    *op = MPI_Op_c2f(of_c);                                                                                            \
+  }                                                                                                                    \
+  WEFT_FORTRAN_NAME(create##_, (kind##_of_fortran*, const MPI_Fint*, MPI_Fint*, MPI_Fint*));
+#define OPERATION_OF(kind, Count, n)                                                                      \
+  static void kind##_##n(void* in, void* inout, Count* count, MPI_Datatype* datatype) {                   \
+    call_##kind(n, in, inout, count, datatype);                                                     \
   }
-ALL(OPERATION)
-#define NAME(n) operation_##n,
-static MPI_User_function* const operations_of_c[functions_max] = {ALL(NAME)};
-#undef NAME
 
-void pmpi_op_create_(fortran_operation* function, const MPI_Fint* commute, MPI_Fint* op, MPI_Fint* ierror) {
-  WEFT_STUB_OF_CALL;
-  MPI_Op of_c = MPI_OP_NULL;
-  int n = 0;
-  while (n < functions_max && operations[n] != NULL && operations[n] != function) ++n;
-  if (n == functions_max) {
-    fprintf(stderr, "MPI_Op_create: %d functions of Fortran are operations already, more cannot be\n", functions_max);
-    *ierror = MPI_ERR_OTHER;
-    return;
-  }
-  operations[n] = function;
-  *ierror = MPI_Op_create(operations_of_c[n], *commute, &of_c);
-  *op = MPI_Op_c2f(of_c);
-}
-WEFT_FORTRAN_NAME(mpi_op_create_, (fortran_operation*, const MPI_Fint*, MPI_Fint*, MPI_Fint*));
+#define OPERATION_operation(n) OPERATION_OF(operation, int, n)
+#define NAME_operation(n) operation_##n,
+OPERATIONS(operation, int, MPI_User_function, MPI_Op_create, mpi_op_create)
+#define OPERATION_large_operation(n) OPERATION_OF(large_operation, MPI_Count, n)
+#define NAME_large_operation(n) large_operation_##n,
+OPERATIONS(large_operation, MPI_Count, MPI_User_function_c, MPI_Op_create_c, mpi_op_create_c)
 #endif
 
-#ifdef WEFT_HAS_MPI_Comm_create_errhandler
 typedef void fortran_handler(MPI_Fint*, MPI_Fint*);
-static fortran_handler* handlers[functions_max];
-
-#define HANDLER(n)                                         \
-  static void handler_##n(MPI_Comm* comm, int* code, ...) { \
-    MPI_Fint of_fortran = MPI_Comm_c2f(*comm);             \
-    handlers[n](&of_fortran, code);                        \
+/* Error handlers of one kind of object: `kind` begins the names of the functions of C, which HANDLER_kind defines. */
+#define ERROR_HANDLERS(kind, Kind)                                                                                        \
+  static fortran_handler* kind##_handlers[functions_max];                                                                 \
+  ALL(HANDLER_##kind)                                                                                                     \
+  static MPI_##Kind##_errhandler_function* const kind##_handlers_of_c[functions_max] = {ALL(NAME_##kind)};                \
+  void pmpi_##kind##_create_errhandler_(fortran_handler* function, MPI_Fint* handler, MPI_Fint* ierror) {                 \
+    WEFT_STUB;                                                                                                            \
+    MPI_Errhandler of_c = MPI_ERRHANDLER_NULL;                                                                            \
+    int n = 0;                                                                                                            \
+    while (n < functions_max && kind##_handlers[n] != NULL && kind##_handlers[n] != function) ++n;                        \
+    if (n == functions_max) {                                                                                             \
+      fprintf(stderr, "MPI_" #Kind "_create_errhandler: %d error handlers of Fortran are known already, more cannot be\n", \
+              functions_max);                                                                                             \
+      *ierror = MPI_ERR_OTHER;                                                                                            \
+      return;                                                                                                             \
+    }                                                                                                                     \
+    kind##_handlers[n] = function;                                                                                        \
+    *ierror = MPI_##Kind##_create_errhandler(kind##_handlers_of_c[n], &of_c);                                             \
+    *handler = MPI_Errhandler_c2f(of_c);                                                                                  \
+  }                                                                                                                       \
+  WEFT_FORTRAN_NAME(mpi_##kind##_create_errhandler_, (fortran_handler*, MPI_Fint*, MPI_Fint*));
+#define HANDLER_OF(kind, Kind, n)                                    \
+  static void kind##_handler_##n(MPI_##Kind* of, int* code, ...) {   \
+    MPI_Fint of_fortran = MPI_##Kind##_c2f(*of);                     \
+    kind##_handlers[n](&of_fortran, code);                           \
   }
-ALL(HANDLER)
-#define NAME(n) handler_##n,
-static MPI_Comm_errhandler_function* const handlers_of_c[functions_max] = {ALL(NAME)};
-#undef NAME
 
-void pmpi_comm_create_errhandler_(fortran_handler* function, MPI_Fint* handler, MPI_Fint* ierror) {
-  WEFT_STUB_OF_CALL;
-  MPI_Errhandler of_c = MPI_ERRHANDLER_NULL;
-  int n = 0;
-  while (n < functions_max && handlers[n] != NULL && handlers[n] != function) ++n;
-  if (n == functions_max) {
-    fprintf(stderr, "MPI_Comm_create_errhandler: %d error handlers of Fortran are known already, more cannot be\n",
-            functions_max);
-    *ierror = MPI_ERR_OTHER;
-    return;
-  }
-  handlers[n] = function;
-  *ierror = MPI_Comm_create_errhandler(handlers_of_c[n], &of_c);
-  *handler = MPI_Errhandler_c2f(of_c);
-}
-WEFT_FORTRAN_NAME(mpi_comm_create_errhandler_, (fortran_handler*, MPI_Fint*, MPI_Fint*));
+#ifdef WEFT_HAS_MPI_Comm_create_errhandler
+#define HANDLER_comm(n) HANDLER_OF(comm, Comm, n)
+#define NAME_comm(n) comm_handler_##n,
+ERROR_HANDLERS(comm, Comm)
 
 void pmpi_errhandler_create_(fortran_handler* function, MPI_Fint* handler, MPI_Fint* ierror) {
-  WEFT_STUB_OF_CALL;
+  WEFT_STUB;
   pmpi_comm_create_errhandler_(function, handler, ierror);
 }
 WEFT_FORTRAN_NAME(mpi_errhandler_create_, (fortran_handler*, MPI_Fint*, MPI_Fint*));
 #endif
-
 #ifdef WEFT_HAS_MPI_Win_create_errhandler
-typedef void fortran_window_handler(MPI_Fint*, MPI_Fint*);
-static fortran_window_handler* window_handlers[functions_max];
-
-#define WINDOW_HANDLER(n)                                        \
-  static void window_handler_##n(MPI_Win* win, int* code, ...) { \
-    MPI_Fint of_fortran = MPI_Win_c2f(*win);                     \
-    window_handlers[n](&of_fortran, code);                       \
-  }
-ALL(WINDOW_HANDLER)
-#define NAME(n) window_handler_##n,
-static MPI_Win_errhandler_function* const window_handlers_of_c[functions_max] = {ALL(NAME)};
-#undef NAME
-
-void pmpi_win_create_errhandler_(fortran_window_handler* function, MPI_Fint* handler, MPI_Fint* ierror) {
-  WEFT_STUB_OF_CALL;
-  MPI_Errhandler of_c = MPI_ERRHANDLER_NULL;
-  int n = 0;
-  while (n < functions_max && window_handlers[n] != NULL && window_handlers[n] != function) ++n;
-  if (n == functions_max) {
-    fprintf(stderr, "MPI_Win_create_errhandler: %d error handlers of Fortran are known already, more cannot be\n",
-            functions_max);
-    *ierror = MPI_ERR_OTHER;
-    return;
-  }
-  window_handlers[n] = function;
-  *ierror = MPI_Win_create_errhandler(window_handlers_of_c[n], &of_c);
-  *handler = MPI_Errhandler_c2f(of_c);
-}
-WEFT_FORTRAN_NAME(mpi_win_create_errhandler_, (fortran_window_handler*, MPI_Fint*, MPI_Fint*));
+#define HANDLER_win(n) HANDLER_OF(win, Win, n)
+#define NAME_win(n) win_handler_##n,
+ERROR_HANDLERS(win, Win)
+#endif
+#ifdef WEFT_HAS_MPI_File_create_errhandler
+#define HANDLER_file(n) HANDLER_OF(file, File, n)
+#define NAME_file(n) file_handler_##n,
+ERROR_HANDLERS(file, File)
+#endif
+#ifdef WEFT_HAS_MPI_Session_create_errhandler
+#define HANDLER_session(n) HANDLER_OF(session, Session, n)
+#define NAME_session(n) session_handler_##n,
+ERROR_HANDLERS(session, Session)
 #endif
 
 #ifdef WEFT_HAS_MPI_Session_create_errhandler
@@ -435,88 +453,58 @@ WEFT_FORTRAN_NAME(mpi_session_get_nth_pset_,
 
 /* Known by its address; MPI never calls it. */
 void mpi_conversion_fn_null_(void) {}
+void mpi_conversion_fn_null_c_(void) {}
 
-/* --- Files: error handlers, data representations --------------------------------------------------------------- */
-
-#ifdef WEFT_HAS_MPI_File_create_errhandler
-static fortran_handler* file_handlers[functions_max];
-#define HANDLER_OF_FILES(n)                                   \
-  static void file_handler_##n(MPI_File* file, int* code, ...) { \
-    MPI_Fint of_fortran = MPI_File_c2f(*file);                \
-    file_handlers[n](&of_fortran, code);                      \
-  }
-ALL(HANDLER_OF_FILES)
-#define NAME(n) file_handler_##n,
-static MPI_File_errhandler_function* const file_handlers_of_c[functions_max] = {ALL(NAME)};
-#undef NAME
-
-void pmpi_file_create_errhandler_(fortran_handler* function, MPI_Fint* handler, MPI_Fint* ierror) {
-  WEFT_STUB_OF_CALL;
-  MPI_Errhandler of_c = MPI_ERRHANDLER_NULL;
-  int n = 0;
-  while (n < functions_max && file_handlers[n] != NULL && file_handlers[n] != function) ++n;
-  if (n == functions_max) {
-    fprintf(stderr, "MPI_File_create_errhandler: %d error handlers of Fortran are known already, more cannot be\n",
-            functions_max);
-    *ierror = MPI_ERR_OTHER;
-    return;
-  }
-  file_handlers[n] = function;
-  *ierror = MPI_File_create_errhandler(file_handlers_of_c[n], &of_c);
-  *handler = MPI_Errhandler_c2f(of_c);
-}
-WEFT_FORTRAN_NAME(mpi_file_create_errhandler_, (fortran_handler*, MPI_Fint*, MPI_Fint*));
-#endif
+/* --- Files: data representations -------------------------------------------------------------------------------------- */
 
 #ifdef WEFT_HAS_MPI_Register_datarep
-typedef void fortran_conversion(void*, MPI_Fint*, MPI_Fint*, void*, MPI_Offset*, MPI_Aint*, MPI_Fint*);
 typedef void fortran_extent(MPI_Fint*, MPI_Aint*, MPI_Aint*, MPI_Fint*);
-/* What a representation's functions of C find in their extra state. It lasts as long as the program. */
-struct representation_of_fortran {
-  fortran_conversion *read, *write;
-  fortran_extent* extent;
-  MPI_Aint extra;
-};
-static int convert_by(fortran_conversion* function, MPI_Aint* extra, void* userbuf, MPI_Datatype datatype, int count,
-                      void* filebuf, MPI_Offset position) {
-  MPI_Fint type = MPI_Type_c2f(datatype), error = MPI_SUCCESS, number = count;
-  function(userbuf, &type, &number, filebuf, &position, extra, &error);
-  return error;
-}
-static int read_for_fortran(void* userbuf, MPI_Datatype datatype, int count, void* filebuf, MPI_Offset position,
-                            void* state) {
-  struct representation_of_fortran* const r = state;
-  return convert_by(r->read, &r->extra, userbuf, datatype, count, filebuf, position);
-}
-static int write_for_fortran(void* userbuf, MPI_Datatype datatype, int count, void* filebuf, MPI_Offset position,
-                             void* state) {
-  struct representation_of_fortran* const r = state;
-  return convert_by(r->write, &r->extra, userbuf, datatype, count, filebuf, position);
-}
-static int extent_for_fortran(MPI_Datatype datatype, MPI_Aint* extent, void* state) {
-  struct representation_of_fortran* const r = state;
-  MPI_Fint type = MPI_Type_c2f(datatype), error = MPI_SUCCESS;
-  r->extent(&type, extent, &r->extra, &error);
-  return error;
-}
-
-void pmpi_register_datarep_(char* datarep, fortran_conversion* read, fortran_conversion* write, fortran_extent* extent,
-                            MPI_Aint* extra_state, MPI_Fint* ierror, size_t datarep_room) {
-  WEFT_STUB_OF_CALL;
-  char* const name = weft_fortran_text_in(datarep, datarep_room);
-  struct representation_of_fortran* const r = weft_fortran_memory(1, sizeof *r);
-  r->read = read;
-  r->write = write;
-  r->extent = extent;
-  r->extra = *extra_state;
-  const int reads = (void (*)(void))read != &mpi_conversion_fn_null_;
-  const int writes = (void (*)(void))write != &mpi_conversion_fn_null_;
-  *ierror = MPI_Register_datarep(name, reads ? read_for_fortran : NULL, writes ? write_for_fortran : NULL,
-                                 extent_for_fortran, r);
-  free(name);
-}
-WEFT_FORTRAN_NAME(mpi_register_datarep_, (char*, fortran_conversion*, fortran_conversion*, fortran_extent*, MPI_Aint*,
-                                          MPI_Fint*, size_t));
+/* Representations whose functions take counts of type `Count`. Their functions of C find Fortran's in their extra state, which lasts
+   as long as the program. */
+#define REPRESENTATIONS(kind, Count, Register, register_name, null_name)                                                       \
+  typedef void kind##_conversion(void*, MPI_Fint*, Count*, void*, MPI_Offset*, MPI_Aint*, MPI_Fint*);                          \
+  struct kind {                                                                                                                \
+    kind##_conversion *read, *write;                                                                                           \
+    fortran_extent* extent;                                                                                                    \
+    MPI_Aint extra;                                                                                                            \
+  };                                                                                                                           \
+  static int convert_by_##kind(kind##_conversion* function, MPI_Aint* extra, void* userbuf, MPI_Datatype datatype, Count count, \
+                               void* filebuf, MPI_Offset position) {                                                           \
+    MPI_Fint type = MPI_Type_c2f(datatype), error = MPI_SUCCESS;                                                               \
+    function(userbuf, &type, &count, filebuf, &position, extra, &error);                                                       \
+    return error;                                                                                                              \
+  }                                                                                                                            \
+  static int read_by_##kind(void* userbuf, MPI_Datatype datatype, Count count, void* filebuf, MPI_Offset position,             \
+                            void* state) {                                                                                     \
+    struct kind* const r = state;                                                                                              \
+    return convert_by_##kind(r->read, &r->extra, userbuf, datatype, count, filebuf, position);                                 \
+  }                                                                                                                            \
+  static int write_by_##kind(void* userbuf, MPI_Datatype datatype, Count count, void* filebuf, MPI_Offset position,            \
+                             void* state) {                                                                                    \
+    struct kind* const r = state;                                                                                              \
+    return convert_by_##kind(r->write, &r->extra, userbuf, datatype, count, filebuf, position);                                \
+  }                                                                                                                            \
+  static int extent_by_##kind(MPI_Datatype datatype, MPI_Aint* extent, void* state) {                                          \
+    struct kind* const r = state;                                                                                              \
+    MPI_Fint type = MPI_Type_c2f(datatype), error = MPI_SUCCESS;                                                               \
+    r->extent(&type, extent, &r->extra, &error);                                                                               \
+    return error;                                                                                                              \
+  }                                                                                                                            \
+  void p##register_name##_(char* datarep, kind##_conversion* read, kind##_conversion* write, fortran_extent* extent,           \
+                           MPI_Aint* extra_state, MPI_Fint* ierror, size_t datarep_room) {                                     \
+    WEFT_STUB;                                                                                                                 \
+    char* const name = weft_fortran_text_in(datarep, datarep_room);                                                            \
+    struct kind* const r = weft_fortran_memory(1, sizeof *r);                                                                  \
+    *r = (struct kind){read, write, extent, *extra_state};                                                                     \
+    const int reads = (void (*)(void))read != &null_name;                                                                      \
+    const int writes = (void (*)(void))write != &null_name;                                                                    \
+    *ierror = Register(name, reads ? read_by_##kind : NULL, writes ? write_by_##kind : NULL, extent_by_##kind, r);             \
+    free(name);                                                                                                                \
+  }                                                                                                                            \
+  WEFT_FORTRAN_NAME(register_name##_, (char*, kind##_conversion*, kind##_conversion*, fortran_extent*, MPI_Aint*, MPI_Fint*,   \
+                                       size_t));
+REPRESENTATIONS(representation, int, MPI_Register_datarep, mpi_register_datarep, mpi_conversion_fn_null_)
+REPRESENTATIONS(large_representation, MPI_Count, MPI_Register_datarep_c, mpi_register_datarep_c, mpi_conversion_fn_null_c_)
 #endif
 
 /* --- Attributes: values of an address's size, passed by reference ------------------------------- */
@@ -579,7 +567,8 @@ typedef void predefined(void);
     f->delete(&from_number, &key, &value, &f->state, &error);                                                                 \
     return error;                                                                                                             \
   }                                                                                                                           \
-  void pmpi_##create##_(kind##_copy* copy, kind##_delete* delete, MPI_Fint* key, const number* state, MPI_Fint* ierror) {     \
+  void pmpi_##create##_(kind##_copy* copy, kind##_delete* delete, MPI_Fint* key, const number* state, MPI_Fint* ierror) { \
+    WEFT_STUB; \
     struct kind##_key* const f = weft_fortran_memory(1, sizeof *f);                                                           \
     *f = (struct kind##_key){copy, delete, *state};                                                                           \
     *ierror = MPI_##Kind##_create_keyval((predefined*)copy == (predefined*)kind##_dup_fn         ? MPI_##Kind##_DUP_FN_OF_C   \
@@ -591,11 +580,13 @@ typedef void predefined(void);
                                          key, f);                                                                             \
   }                                                                                                                           \
   WEFT_FORTRAN_NAME(mpi_##create##_, (kind##_copy*, kind##_delete*, MPI_Fint*, const number*, MPI_Fint*));                    \
-  void pmpi_##set##_(const MPI_Fint* of, const MPI_Fint* key, const number* value, MPI_Fint* ierror) {                        \
+  void pmpi_##set##_(const MPI_Fint* of, const MPI_Fint* key, const number* value, MPI_Fint* ierror) { \
+    WEFT_STUB; \
     *ierror = MPI_##Kind##_set_attr(MPI_##Kind##_f2c(*of), *key, (void*)(MPI_Aint)*value);                                    \
   }                                                                                                                           \
   WEFT_FORTRAN_NAME(mpi_##set##_, (const MPI_Fint*, const MPI_Fint*, const number*, MPI_Fint*));                              \
-  void pmpi_##get##_(const MPI_Fint* of, const MPI_Fint* key, number* value, MPI_Fint* flag, MPI_Fint* ierror) {              \
+  void pmpi_##get##_(const MPI_Fint* of, const MPI_Fint* key, number* value, MPI_Fint* flag, MPI_Fint* ierror) { \
+    WEFT_STUB; \
     void* value_of_c = NULL;                                                                                                  \
     *ierror = MPI_##Kind##_get_attr(MPI_##Kind##_f2c(*of), *key, &value_of_c, flag);                                          \
     if (*ierror == MPI_SUCCESS && *flag) *value = (number)value_of_key(*key, value_of_c);                                     \
@@ -636,7 +627,7 @@ KEYS(old, Comm, MPI_Fint, MPI_Comm, keyval_create, attr_put, attr_get)
 
 #ifdef WEFT_HAS_MPI_Info_create_env
 void pmpi_info_create_env_(MPI_Fint* info, MPI_Fint* ierror) {
-  WEFT_STUB_OF_CALL;
+  WEFT_STUB;
   MPI_Info of_c = MPI_INFO_NULL;
   *ierror = MPI_Info_create_env(0, NULL, &of_c);
   *info = MPI_Info_c2f(of_c);
@@ -647,7 +638,7 @@ WEFT_FORTRAN_NAME(mpi_info_create_env_, (MPI_Fint*, MPI_Fint*));
 #ifdef WEFT_HAS_MPI_Info_get
 void pmpi_info_get_(const MPI_Fint* info, char* key, const MPI_Fint* value_length, char* value, MPI_Fint* flag,
                     MPI_Fint* ierror, size_t key_room, size_t value_room) {
-  WEFT_STUB_OF_CALL;
+  WEFT_STUB;
   char* const key_of_c = weft_fortran_text_in(key, key_room);
   char text[MPI_MAX_INFO_VAL + 1] = "";
   *ierror = MPI_Info_get(MPI_Info_f2c(*info), key_of_c, *value_length < MPI_MAX_INFO_VAL ? *value_length : MPI_MAX_INFO_VAL,
@@ -662,7 +653,7 @@ WEFT_FORTRAN_NAME(mpi_info_get_, (const MPI_Fint*, char*, const MPI_Fint*, char*
 /* C counts the zero at the end, Fortran has none. */
 void pmpi_info_get_string_(const MPI_Fint* info, char* key, MPI_Fint* room, char* value, MPI_Fint* flag, MPI_Fint* ierror,
                            size_t key_room, size_t value_room) {
-  WEFT_STUB_OF_CALL;
+  WEFT_STUB;
   char* const key_of_c = weft_fortran_text_in(key, key_room);
   char text[MPI_MAX_INFO_VAL + 1] = "";
   const MPI_Fint wanted = *room;
@@ -675,4 +666,20 @@ void pmpi_info_get_string_(const MPI_Fint* info, char* key, MPI_Fint* room, char
   free(key_of_c);
 }
 WEFT_FORTRAN_NAME(mpi_info_get_string_, (const MPI_Fint*, char*, MPI_Fint*, char*, MPI_Fint*, MPI_Fint*, size_t, size_t));
+#endif
+
+#ifdef WEFT_HAS_MPI_Session_get_nth_pset
+void pmpi_session_get_nth_pset_(const MPI_Fint* session, const MPI_Fint* info, const MPI_Fint* n, MPI_Fint* room, char* name,
+                                MPI_Fint* ierror, size_t name_room) {
+  WEFT_STUB;
+  char text[MPI_MAX_PSET_NAME_LEN] = "";
+  const MPI_Fint wanted = *room;
+  int room_of_c = wanted <= 0 ? 0 : wanted < MPI_MAX_PSET_NAME_LEN ? wanted + 1 : MPI_MAX_PSET_NAME_LEN;
+  *ierror = MPI_Session_get_nth_pset(MPI_Session_f2c(*session), MPI_Info_f2c(*info), *n, &room_of_c, text);
+  if (*ierror == MPI_SUCCESS) {
+    *room = room_of_c - 1;
+    if (wanted > 0) weft_fortran_text_out(text, name, name_room);
+  }
+}
+WEFT_FORTRAN_NAME(mpi_session_get_nth_pset_, (const MPI_Fint*, const MPI_Fint*, const MPI_Fint*, MPI_Fint*, char*, MPI_Fint*, size_t));
 #endif

@@ -3,14 +3,30 @@
 #ifndef WEFT_MPI_FORTRAN_STUBS_H
 #define WEFT_MPI_FORTRAN_STUBS_H
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "mpi/mpi.h"
 #include "trace/callers.h"
 
-/* Behind the definition of pmpi_x_: makes mpi_x_ a weak name of it, which a tool for profiling may define itself. */
-#define WEFT_FORTRAN_NAME(name, parameters) \
+/* Behind the definition of pmpi_x_: makes mpi_x_ a weak name of it, which a tool for profiling may define itself; WEFT_FORTRAN_NAME
+   also gives it its names in mpi_f08, mpi_x_f08_ and pmpi_x_f08_. */
+#define WEFT_FORTRAN_NAME_ALONE(name, parameters) \
   extern __attribute__((weak, alias("p" #name))) void name parameters
+#define WEFT_FORTRAN_NAME(name, parameters)                              \
+  WEFT_FORTRAN_NAME_ALONE(name, parameters);                             \
+  extern __attribute__((weak, alias("p" #name))) void name##f08_ parameters; \
+  extern __attribute__((alias("p" #name))) void p##name##f08_ parameters
+
+/* The first statement of a stub. Fortran 2008 may leave `ierror` out. */
+#define WEFT_STUB            \
+  WEFT_STUB_OF_CALL;         \
+  MPI_Fint weft_no_error;    \
+  if (ierror == NULL) ierror = &weft_no_error
+
+/* A handle of an integer. Those of predefined objects are the integers themselves. */
+#define WEFT_HANDLE(Handle, of_fortran, number) \
+  ((unsigned)(number) < 0x1000u ? (Handle)(uintptr_t)(unsigned)(number) : of_fortran(number))
 
 /* The common blocks of mpif.h whose addresses stand for constants such as MPI_BOTTOM and MPI_IN_PLACE. The three functions
    below replace such an address by C's constant, and return any other pointer as it is. */

@@ -12,6 +12,7 @@
 namespace weft::mpi {
 
 struct datatype_object;
+struct sections_of_call;  // mpi/datatype/section.hpp
 
 // How a datatype was made: the answer of MPI_Type_get_contents.
 struct construction {
@@ -49,6 +50,8 @@ struct datatype_object : object {
   std::string name;
   const datatype_object* basic = nullptr;  // For a parametrized one: its predefined equivalent.
   int basic_class = 0;  // For a predefined one: its class for MPI_Type_match_size.
+  // Set: a call's own, for a section of a Fortran array. When it is not committed, `name` says why the section does not fit.
+  std::shared_ptr<const sections_of_call> sections;
 };
 
 // The predefined datatypes, by the lowest byte of their handles. Filled in when the library is loaded, constant

@@ -31,9 +31,13 @@ struct gapped_shape {
   // Elements do not overlap; otherwise `all` of them are combined as one.
   bool divisible = true;
   std::size_t all = 0;
+  // Set: the program's buffers are sections of Fortran arrays.
+  std::shared_ptr<const sections_of_call> sections;
 
   void copy_in(std::byte* to, std::size_t room, const void* buffer, std::size_t count) const;
   void copy_out(void* buffer, const std::byte* from, std::size_t first, std::size_t count) const;
+  // Where the elements of a buffer lie that the call writes.
+  [[nodiscard]] detail::segments written(void* buffer, std::size_t count) const;
 };
 
 // An operation on elements of a datatype. A copy does not need the handles that it was made of.

@@ -189,6 +189,8 @@ void fail_datatype(MPI_Datatype type) {
 }
 
 void fail_uncommitted(MPI_Datatype type) {
+  if (const auto& t = checked_datatype(type); t.sections != nullptr)
+    fail(MPI_ERR_BUFFER, "{}", t.name);
   fail(MPI_ERR_TYPE, "{} is not committed: call MPI_Type_commit first", text_of(type));
 }
 

@@ -1,0 +1,100 @@
+// Datatypes for sections of Fortran's arrays, each for one call.
+#include <utility>
+#include <vector>
+
+#include "mpi/datatype/datatype_builder.hpp"
+#include "mpi/datatype/section.hpp"
+#include "mpi/fortran/section.h"
+
+namespace weft::mpi {
+namespace {
+
+array_section section_of(const weft_section& given) {
+  std::vector<detail::repeat> dimensions;
+  for (int i = 0; i < given.rank; ++i) {
+    const auto& d = given.dimensions[i];
+    dimensions.push_back({static_cast<std::size_t>(d.extent), d.stride});
+  }
+  return {static_cast<std::size_t>(given.element_bytes), std::move(dimensions)};
+}
+
+// Makes a datatype for one call by make(state, the program's datatype). Null: the call has no valid datatype.
+template <class Make>
+MPI_Datatype made_for_call(MPI_Datatype datatype, const Make& make) {
+  const entrance in;
+  try {
+    state& me = in.checked("MPI");
+    datatype_object& old = committed_datatype(datatype);
+    datatype_object& made = make_likeness(me, old);
+    made.committed = true;
+    made.sections = std::make_shared<sections_of_call>();
+    made.made = recorder(MPI_COMBINER_DUP, false).type(old).result();
+    try {
+      make(made, old);
+    } catch (const failure& why) {
+      made.committed = false;
+      made.name = why.what();
+    }
+    return handle_of(made);
+  } catch (const std::exception&) {
+    return nullptr;
+  } catch (const job_stopped&) {
+    pass_on_stop();
+    return nullptr;  // Not reached.
+  }
+}
+
+}  // namespace
+}  // namespace weft::mpi
+
+using namespace weft::mpi;
+
+MPI_Datatype weft_section_block(const weft_section* section, MPI_Count count,
+                                MPI_Datatype datatype) {
+  if (count < 0) return nullptr;
+  return made_for_call(datatype, [&](datatype_object& made, datatype_object& old) {
+    conclude_layout(
+        made, section_of(*section).place(nullptr, 0, {static_cast<std::size_t>(count), old.extent},
+                                         old.where));
+    made.basic_count = old.basic_count * static_cast<std::size_t>(count);
+    set_bounds(made, made.true_lower, made.true_extent);
+  });
+}
+
+MPI_Datatype weft_section_list(const weft_section* section, MPI_Datatype datatype) {
+  return made_for_call(datatype, [&](datatype_object& made, datatype_object& old) {
+    made.contiguous = false;
+    made.sections = std::make_shared<sections_of_call>(sections_of_call{
+        std::make_shared<const array_section>(section_of(*section)), nullptr, &old, datatype});
+  });
+}
+
+MPI_Datatype weft_section_reduced(const weft_section* from, const weft_section* to,
+                                  MPI_Datatype datatype) {
+  const auto shared = [](const weft_section* given) {
+    return given == nullptr ? nullptr : std::make_shared<const array_section>(section_of(*given));
+  };
+  return made_for_call(datatype, [&](datatype_object& made, datatype_object& old) {
+    made.contiguous = false;
+    made.sections = std::make_shared<sections_of_call>(
+        sections_of_call{shared(from), shared(to), &old, datatype});
+  });
+}
+
+void weft_section_end(MPI_Datatype made) {
+  const entrance in;
+  auto* const type = find_object<datatype_object>(made);
+  if (type == nullptr || type->sections == nullptr) return;
+  state& me = in.checked("MPI");
+  if (me.births != nullptr) me.births->ended(object_kind::datatype, type);
+  release(me, *type);
+}
+
+int weft_section_refuse(const char* call, const char* argument, MPI_Comm comm) {
+  return in_call(call, comm, [&](state&) {
+    fail(MPI_ERR_BUFFER,
+         "{} is an array section whose elements do not lie in a row, and this call needs memory in "
+         "a row: pass a whole array, or a section without gaps",
+         argument);
+  });
+}
