@@ -130,7 +130,7 @@ contains
     call MPI_Ssend_init(in, n, MPI_INTEGER, right, 3, MPI_COMM_WORLD, requests(3))
     call MPI_Rsend_init(in, n, MPI_INTEGER, right, 4, MPI_COMM_WORLD, requests(4))
     do m = 1, 4
-      call MPI_Recv_init(out(gap*(m - 1)/4 + 1), one, MPI_INTEGER, left, m, MPI_COMM_WORLD, requests(4 + m))
+      call MPI_Recv_init(out(m), one, MPI_INTEGER, left, m, MPI_COMM_WORLD, requests(4 + m))
     end do
     do m = 5, 8
       call MPI_Request_free(requests(m))

@@ -11,7 +11,7 @@ contains
     type(MPI_File) :: file
     integer :: error_code
     handled = handled + 1
-    if (error_code == MPI_SUCCESS) error stop 'on_error'
+    if (file == MPI_FILE_NULL .or. error_code == MPI_SUCCESS) error stop 'on_error'
   end subroutine
 end module
 

@@ -140,7 +140,7 @@ contains
     type(MPI_Datatype) :: a_cell
     integer(kind=MPI_ADDRESS_KIND) :: at(4)
     z = [(cmplx(i, 10*i + rank, 8), i = 1, 9)]
-    call MPI_Sendrecv(z(1:9:2), 10, MPI_REAL8, right, 1, w, 5, MPI_COMPLEX16, left, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE)
+    call MPI_Sendrecv(z(1:9:2), 10, MPI_REAL8, right, 1, w, 10, MPI_REAL8, left, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE)
     call expect(all(w == [(cmplx(i, 10*i + left, 8), i = 1, 9, 2)]), 'complex numbers as reals')
     words = ['one  ', 'two  ', 'three', 'four ', 'five ', 'six  ']
     got = ''

@@ -52,9 +52,10 @@ static inline struct weft_f08_buffer weft_f08_list(const CFI_cdesc_t* of, MPI_Da
 void weft_f08_lists(const CFI_cdesc_t* of, MPI_Datatype* types, long count);
 void weft_f08_end_lists(const CFI_cdesc_t* of, const MPI_Datatype* types, long count);
 
-/* The two buffers of a reduction have one datatype, which knows both sections. */
+/* The two buffers of a reduction have one datatype, which knows both sections. In place the second is read, too. */
 static inline struct weft_f08_buffer weft_f08_reduced(const CFI_cdesc_t* from, const CFI_cdesc_t* to, MPI_Datatype type) {
   struct weft_f08_buffer buffer = {NULL, 0, type, NULL};
+  if (from->base_addr == &weft_mpi_in_place_) from = to;
   const int has_from = weft_f08_is_section(from), has_to = weft_f08_is_section(to);
   if (__builtin_expect(has_from | has_to, 0)) {
     const struct weft_section one = weft_f08_section(from), other = weft_f08_section(to);

@@ -142,7 +142,7 @@ def operators():
         text += f"  interface operator({symbol})\n"
         for type_ in TYPES:
             called = f"weft_f08_{name}_{type_.lower()}"
-            text += (f"    pure logical function {called}(one, other)\n      import\n      implicit none\n"
+            text += (f"    elemental logical function {called}(one, other)\n      import\n      implicit none\n"
                      f"      type(MPI_{type_}), intent(in) :: one, other\n    end function\n")
             stubs += (f"MPI_Fint {called}_(const MPI_Fint* one, const MPI_Fint* other) {{ return *one {expression} *other; }}\n")
         text += "  end interface\n"
