@@ -22,8 +22,9 @@ static inline void weft_forget_caller(const unsigned char* is_noted) {
   if (__builtin_expect(*is_noted, 0)) weft_note_caller(0);
 }
 /* The first statement of a stub. What the stub calls may not have asked. */
-#define WEFT_STUB_OF_CALL                                                          \
+#define WEFT_STUB_OF_CALL WEFT_STUB_OF_CALL_FROM(__builtin_return_address(0))
+#define WEFT_STUB_OF_CALL_FROM(caller)                                             \
   const unsigned char weft_is_noted __attribute__((cleanup(weft_forget_caller))) = \
-      weft_noted_caller(__builtin_return_address(0))
+      weft_noted_caller(caller)
 #endif
 #endif

@@ -1,18 +1,6 @@
 #include "descriptors.h"
 
-int weft_f08_has_gaps(const CFI_cdesc_t* of) {
-  CFI_index_t bytes = (CFI_index_t)of->elem_len;
-  int is_empty = 0, has_gaps = 0;
-  for (int i = 0; i < of->rank; ++i) {
-    const CFI_dim_t* const d = &of->dim[i];
-    is_empty |= d->extent == 0;
-    has_gaps |= d->sm != bytes && d->extent > 1;
-    bytes *= d->extent;
-  }
-  return has_gaps && !is_empty;
-}
-
-struct weft_section weft_f08_section(const CFI_cdesc_t* of) {
+static struct weft_section section_of(const CFI_cdesc_t* of) {
   struct weft_section section = {of->rank, (MPI_Aint)of->elem_len, {{0, 0}}};
   for (int i = 0; i < of->rank; ++i) {
     section.dimensions[i].extent = of->dim[i].extent;
@@ -21,9 +9,25 @@ struct weft_section weft_f08_section(const CFI_cdesc_t* of) {
   return section;
 }
 
+MPI_Datatype weft_f08_block(const CFI_cdesc_t* of, MPI_Count count, MPI_Datatype type) {
+  const struct weft_section section = section_of(of);
+  return weft_section_block(&section, count, type);
+}
+
+MPI_Datatype weft_f08_list(const CFI_cdesc_t* of, MPI_Datatype type) {
+  const struct weft_section section = section_of(of);
+  return weft_section_list(&section, type);
+}
+
+MPI_Datatype weft_f08_reduced(const CFI_cdesc_t* from, const CFI_cdesc_t* to, MPI_Datatype type) {
+  if (from->base_addr == &weft_mpi_in_place_) from = to;
+  const struct weft_section one = section_of(from), other = section_of(to);
+  return weft_section_reduced(weft_f08_is_section(from) ? &one : NULL, weft_f08_is_section(to) ? &other : NULL, type);
+}
+
 void weft_f08_lists(const CFI_cdesc_t* of, MPI_Datatype* types, long count) {
   if (!weft_f08_is_section(of)) return;
-  const struct weft_section section = weft_f08_section(of);
+  const struct weft_section section = section_of(of);
   for (long i = 0; i < count; ++i) {
     const MPI_Datatype made = weft_section_list(&section, types[i]);
     if (made != NULL) types[i] = made;

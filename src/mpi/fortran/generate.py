@@ -142,10 +142,10 @@ def stub(name, parameters, buffers=None):
             given.append(n)
         elif n in roles:
             taken.append(f"CFI_cdesc_t* {n}")
-            given.append(f"weft_fortran_place({n}->base_addr)")
+            given.append(f"{place_of(name)}({n}->base_addr)")
         elif p.is_choice:
             taken.append(f"void* {n}")
-            given.append(f"weft_fortran_place({n})")
+            given.append(f"{place_of(name)}({n})")
         elif p.is_address:  # The address is an integer's value, or a Cray pointer's.
             taken.append(f"MPI_Aint* {n}")
             given.append(n)
@@ -210,12 +210,35 @@ def stub(name, parameters, buffers=None):
             raise Unknown(f"{p.base} {n}")
     signature = ", ".join(taken + ["MPI_Fint* ierror"] + hidden)
     fortran = name.lower() + "_" + ("" if buffers is None else "f08ts_" if has_descriptors else "f08_")
+    plain = list(given)
     first, then, last = descriptors(name, parameters, buffers or {}, given)
     text = [*first, *before, *then, f"*ierror = {name}({', '.join(given)});", *last, *after]
     is_f08_too = buffers is None and not any(p.is_choice for p in parameters)
-    return (f"void p{fortran}({signature}) {{\n  WEFT_STUB;\n" + "".join(f"  {line}\n" for line in text) + "}\n"
+    lines = "".join(f"  {line}\n" for line in text)
+    if has_descriptors and not before + after + then:
+        return with_fast_path(name, fortran, signature, parameters, roles, plain, lines)
+    return (f"void p{fortran}({signature}) {{\n  WEFT_STUB;\n{lines}}}\n"
             f"WEFT_FORTRAN_NAME{'' if is_f08_too else '_ALONE'}({fortran}, ({signature}));\n"
             + (address_names(fortran, signature) if buffers is None and gives_address(parameters) else ""))
+
+
+def with_fast_path(name, fortran, signature, parameters, roles, given, lines):
+    """A stub without anything to convert or to end: whatever is unusual is out of line, and nothing is kept over the call."""
+    unusual = ["weft_traces_calls"] + [f"!WEFT_IS_PREDEFINED(*{p.name})" for p in parameters if p.base in HANDLES]
+    unusual += [f"weft_f08_is_section({n})" for n, role in roles.items() if role != "address"]
+    given = [f"WEFT_PREDEFINED({p.base}, *{p.name})" if p.base in HANDLES else g for p, g in zip(parameters, given)]
+    names = ", ".join(re.findall(r"(\w+)(?:, |$)", signature))
+    return (f"static __attribute__((noinline, cold)) void any_{fortran}({signature}, const void* caller) {{\n"
+            f"  WEFT_STUB_CALLED_FROM(caller);\n{lines}}}\n"
+            f"void p{fortran}({signature}) {{\n  if (__builtin_expect({' || '.join(unusual)}, 0)) {{\n"
+            f"    any_{fortran}({names}, __builtin_return_address(0));\n    return;\n  }}\n"
+            f"  const int error = {name}({', '.join(given)});\n  if (ierror != NULL) *ierror = error;\n}}\n"
+            f"WEFT_FORTRAN_NAME_ALONE({fortran}, ({signature}));\n")
+
+
+def place_of(name):
+    """What knows the constants that may be in place of the function's buffer."""
+    return "weft_fortran_memory_at" if re.fullmatch(r"MPI_\w?(send|recv)(_init)?(_c)?", name, re.IGNORECASE) else "weft_fortran_place"
 
 
 def handle_in(base, number):
@@ -227,24 +250,35 @@ def descriptors(name, parameters, buffers, given):
     `given` the counts and datatypes that go with them."""
     at = {p.name: i for i, p in enumerate(parameters)}
     first, then, last = [], [], []
+
+    def section(made, is_section, call, datatype, *others):
+        """Uses another datatype, and what goes with it, where there is a section."""
+        first.extend([f"MPI_Datatype {made}_type = {given[at[datatype]]}, {made} = NULL;",
+                      f"if (__builtin_expect({is_section}, 0)) {{", f"  {made} = {call};",
+                      f"  if ({made} != NULL) {made}_type = {made}{''.join(others)};", "}"])
+        last.append(f"if (__builtin_expect({made} != NULL, 0)) weft_section_end({made});")
+        given[at[datatype]] = f"{made}_type"
+
     comm = given[at["comm"]] if "comm" in at and parameters[at["comm"]].base == "MPI_Comm" else "MPI_COMM_SELF"
-    for n, (role, count, datatype) in buffers.items():
+    for n, (role, count, datatype) in sorted(buffers.items(), key=lambda b: b[1][0] != "row"):
         if role == "row":
-            first.append(f"if (weft_f08_is_section({n})) {{ *ierror = weft_section_refuse(\"{name}\", \"{n}\", {comm}); return; }}")
+            first.append(f"if (weft_f08_is_section({n})) {{")
+            first.append(f"  *ierror = weft_section_refuse(\"{name}\", \"{n}\", {comm});")
+            first.append("  return;\n  }")
         elif role == "block":
-            first.append(f"WEFT_F08_BUFFER {n}_block = weft_f08_block({n}, *{count}, {given[at[datatype]]});")
-            given[at[count]] = f"({parameters[at[count]].base}){n}_block.count"
-            given[at[datatype]] = f"{n}_block.type"
+            first.append(f"{parameters[at[count]].base} {n}_count = *{count};")
+            section(f"{n}_made", f"weft_f08_is_section({n})", f"weft_f08_block({n}, *{count}, {given[at[datatype]]})", datatype,
+                    f", {n}_count = 1")
+            given[at[count]] = f"{n}_count"
         elif role == "list" and parameters[at[datatype]].pointers:
             then.append(f"weft_f08_lists({n}, c_{datatype}, {datatype}_count);")
             last.append(f"weft_f08_end_lists({n}, c_{datatype}, {datatype}_count);")
         elif role == "list":
-            first.append(f"WEFT_F08_BUFFER {n}_list = weft_f08_list({n}, {given[at[datatype]]});")
-            given[at[datatype]] = f"{n}_list.type"
+            section(f"{n}_made", f"weft_f08_is_section({n})", f"weft_f08_list({n}, {given[at[datatype]]})", datatype)
     reduced = [n for n, (role, _, _) in buffers.items() if role == "reduced"]
     if reduced:
-        first.append(f"WEFT_F08_BUFFER reduced = weft_f08_reduced({', '.join(reduced)}, {given[at['datatype']]});")
-        given[at["datatype"]] = "reduced.type"
+        section("made", " | ".join(f"weft_f08_is_section({n})" for n in reduced),
+                f"weft_f08_reduced({', '.join(reduced)}, {given[at['datatype']]})", "datatype")
     return first, then, last
 
 
@@ -272,15 +306,32 @@ def refusing_stub(name, text):
             + (address_names(fortran, signature) if re.search(r"\bbaseptr\b", text) else ""))
 
 
-def interface(name, parameters):
-    """The interfaces of the function and of its PMPI name."""
-    names = (name, "P" + name)
-    if not gives_address(parameters):
-        return "".join(specific(n, name, parameters) for n in names)
-    # The address is an integer or a TYPE(C_PTR): two functions by one name, in an interface of their own.
-    return "  end interface\n" + "".join(
-        f"  interface {n}\n{specific(n, name, parameters)}{specific(n + '_cptr', name, parameters, address='type(c_ptr)')}"
-        "  end interface\n" for n in names) + "  interface\n"
+def are_told_apart(small, large):
+    """Whether a generic function can have both: one argument differs in kind, or their number does."""
+    return len(small) != len(large) or any((a.base == "int") != (b.base == "int") for a, b in zip(small, large))
+
+
+def interfaces_of(functions):
+    """The interfaces of functions, given as parameters by name, and of their PMPI names. Those of large counts are also called by the
+    name without _c where their arguments tell them apart."""
+    text, alone = "", ""
+    for name, parameters in functions.items():
+        of_int = functions.get(name.removesuffix("_c")) if name.endswith("_c") else None
+        if of_int is not None and are_told_apart(of_int, parameters):
+            continue
+        large = functions.get(name + "_c")
+        both = [(name, parameters)] + ([(name + "_c", large)] if large and are_told_apart(parameters, large) else [])
+        for prefix in ("", "P"):
+            bodies = ""
+            for one, arguments in both:
+                bodies += specific(prefix + one, one, arguments)
+                if gives_address(arguments):  # The address is an integer or a TYPE(C_PTR).
+                    bodies += specific(f"{prefix}{one}_cptr", one, arguments, address="type(c_ptr)")
+            if len(both) == 1 and not gives_address(parameters):
+                alone += bodies
+            else:
+                text += f"  interface {prefix}{name}\n{bodies}  end interface\n"
+    return f"{text}  interface\n{alone}  end interface\n"
 
 
 def specific(called, name, parameters, address="integer(kind=MPI_ADDRESS_KIND)"):
@@ -417,7 +468,7 @@ def main():
     absent = Path(sys.argv[1]).with_name("mpi_absent.h").read_text()
     table = module_f08.read_table(Path(__file__).with_name("functions.table"))
     output.mkdir(parents=True, exist_ok=True)
-    stubs, stubs_f08, interfaces, left_out, known = [], [], [], [], {"MPI_F_sync_reg"}
+    stubs, stubs_f08, parameters_by_name, left_out, known = [], [], {}, [], {"MPI_F_sync_reg"}
     for result, name, text in re.findall(r"^WEFT_MPI_DECLARE\(\s*([\w ]+?)\s*,\s*(MPI_\w+)\s*,\s*\(([^()]*)\)\)", header,
                                          re.MULTILINE):
         if ABSENT.search(name):
@@ -428,7 +479,7 @@ def main():
             if name not in SPECIAL:
                 stubs.append(stub(name, parameters))
             stubs_f08.append(stub_f08(table.get(name.removesuffix("_c")), name, parameters) or "")
-            interfaces.append(interface(name, parameters))
+            parameters_by_name[name] = parameters
         except Unknown as reason:
             left_out.append(f"{name} ({reason})")
     for name, text in absent_functions(absent):
@@ -437,7 +488,7 @@ def main():
         known.add(name)
         stubs.append(refusing_stub(name, text))
         try:
-            interfaces.append(interface(name, parameters_of(name, text)))
+            parameters_by_name[name] = parameters_of(name, text)
         except Unknown:
             pass  # Called without an interface.
     sizes, size_interfaces, size_interfaces_f08 = sizeof()
@@ -456,7 +507,7 @@ def main():
     (output / "mpif.h").write_text(text + externals + functions)
     (output / "mpi.f90").write_text("! Written by generate.py from mpi.h.\nmodule mpi\n  implicit none\n"
                                     + module_f08.types() + text + externals +
-                                    size_interfaces + "  interface\n" + "".join(interfaces) + "  end interface\nend module\n")
+                                    size_interfaces + interfaces_of(parameters_by_name) + "end module\n")
     (output / "mpi_f08.f90").write_text(module_f08.module(table, known, (values, kinds, OFFSETS), (PLACES, SHAPES, COMMON),
                                                           operators + size_interfaces_f08))
     left_out += [f"{f.name} (not declared)" for f in table.values()

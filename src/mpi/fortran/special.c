@@ -510,27 +510,24 @@ REPRESENTATIONS(large_representation, MPI_Count, MPI_Register_datarep_c, mpi_reg
 /* --- Attributes: values of an address's size, passed by reference ------------------------------- */
 
 #ifdef WEFT_HAS_MPI_Comm_create_keyval
-/* The predefined ones are known by their addresses; MPI never calls them. */
-#define PREDEFINED_COPY(name) \
-  void name(MPI_Fint* a, MPI_Fint* b, MPI_Aint* c, MPI_Aint* d, MPI_Aint* e, MPI_Fint* f, MPI_Fint* g) { \
-    (void)a, (void)b, (void)c, (void)d, (void)e, (void)f, (void)g;                                       \
+/* The predefined ones are known by their addresses: MPI never calls them, but a program may. */
+#define PREDEFINED(number, dup, null_copy, null_delete)                                                                        \
+  void dup(MPI_Fint* of, MPI_Fint* key, number* state, number* in, number* out, MPI_Fint* flag, MPI_Fint* ierror) {            \
+    (void)of, (void)key, (void)state;                                                                                          \
+    *out = *in, *flag = 1, *ierror = MPI_SUCCESS;                                                                              \
+  }                                                                                                                            \
+  void null_copy(MPI_Fint* of, MPI_Fint* key, number* state, number* in, number* out, MPI_Fint* flag, MPI_Fint* ierror) {      \
+    (void)of, (void)key, (void)state, (void)in, (void)out;                                                                     \
+    *flag = 0, *ierror = MPI_SUCCESS;                                                                                          \
+  }                                                                                                                            \
+  void null_delete(MPI_Fint* of, MPI_Fint* key, number* value, number* state, MPI_Fint* ierror) {                              \
+    (void)of, (void)key, (void)value, (void)state;                                                                             \
+    *ierror = MPI_SUCCESS;                                                                                                     \
   }
-#define PREDEFINED_DELETE(name)                                                             \
-  void name(MPI_Fint* a, MPI_Fint* b, MPI_Aint* c, MPI_Aint* d, MPI_Fint* e) {              \
-    (void)a, (void)b, (void)c, (void)d, (void)e;                                            \
-  }
-PREDEFINED_COPY(mpi_comm_dup_fn_)
-PREDEFINED_COPY(mpi_comm_null_copy_fn_)
-PREDEFINED_DELETE(mpi_comm_null_delete_fn_)
-PREDEFINED_COPY(mpi_type_dup_fn_)
-PREDEFINED_COPY(mpi_type_null_copy_fn_)
-PREDEFINED_DELETE(mpi_type_null_delete_fn_)
-PREDEFINED_COPY(mpi_win_dup_fn_)
-PREDEFINED_COPY(mpi_win_null_copy_fn_)
-PREDEFINED_DELETE(mpi_win_null_delete_fn_)
-PREDEFINED_COPY(mpi_dup_fn_)
-PREDEFINED_COPY(mpi_null_copy_fn_)
-PREDEFINED_DELETE(mpi_null_delete_fn_)
+PREDEFINED(MPI_Aint, mpi_comm_dup_fn_, mpi_comm_null_copy_fn_, mpi_comm_null_delete_fn_)
+PREDEFINED(MPI_Aint, mpi_type_dup_fn_, mpi_type_null_copy_fn_, mpi_type_null_delete_fn_)
+PREDEFINED(MPI_Aint, mpi_win_dup_fn_, mpi_win_null_copy_fn_, mpi_win_null_delete_fn_)
+PREDEFINED(MPI_Fint, mpi_dup_fn_, mpi_null_copy_fn_, mpi_null_delete_fn_)
 
 /* C's value of an attribute is an address: that of a number where the attribute is predefined, but for a window's base. */
 static MPI_Aint value_of_key(MPI_Fint key, const void* of_c) {

@@ -19,26 +19,30 @@
   extern __attribute__((alias("p" #name))) void p##name##f08_ parameters
 
 /* The first statement of a stub. Fortran 2008 may leave `ierror` out. */
-#define WEFT_STUB            \
-  WEFT_STUB_OF_CALL;         \
-  MPI_Fint weft_no_error;    \
+#define WEFT_STUB WEFT_STUB_CALLED_FROM(__builtin_return_address(0))
+#define WEFT_STUB_CALLED_FROM(caller) \
+  WEFT_STUB_OF_CALL_FROM(caller);     \
+  MPI_Fint weft_no_error;             \
   if (ierror == NULL) ierror = &weft_no_error
 
 /* A handle of an integer. Those of predefined objects are the integers themselves. */
+#define WEFT_IS_PREDEFINED(number) ((unsigned)(number) < 0x1000u)
+#define WEFT_PREDEFINED(Handle, number) ((Handle)(uintptr_t)(unsigned)(number))
 #define WEFT_HANDLE(Handle, of_fortran, number) \
-  ((unsigned)(number) < 0x1000u ? (Handle)(uintptr_t)(unsigned)(number) : of_fortran(number))
+  (WEFT_IS_PREDEFINED(number) ? WEFT_PREDEFINED(Handle, number) : of_fortran(number))
 
-/* The common blocks of mpif.h whose addresses stand for constants such as MPI_BOTTOM and MPI_IN_PLACE. The three functions
+/* The common blocks of mpif.h whose addresses stand for constants such as MPI_BOTTOM and MPI_IN_PLACE. The functions
    below replace such an address by C's constant, and return any other pointer as it is. */
 extern int weft_mpi_bottom_, weft_mpi_in_place_, weft_mpi_buffer_automatic_;
 extern int weft_mpi_status_ignore_[8], weft_mpi_statuses_ignore_[8];
 extern int weft_mpi_unweighted_[1], weft_mpi_weights_empty_[1], weft_mpi_errcodes_ignore_[1];
 
+/* Of a call for which MPI_IN_PLACE and MPI_BUFFER_AUTOMATIC mean nothing. */
+static inline void* weft_fortran_memory_at(void* buffer) { return buffer == &weft_mpi_bottom_ ? MPI_BOTTOM : buffer; }
 static inline void* weft_fortran_place(void* buffer) {
-  if (buffer == &weft_mpi_bottom_) return MPI_BOTTOM;
   if (buffer == &weft_mpi_in_place_) return MPI_IN_PLACE;
   if (buffer == &weft_mpi_buffer_automatic_) return MPI_BUFFER_AUTOMATIC;
-  return buffer;
+  return weft_fortran_memory_at(buffer);
 }
 
 static inline MPI_Status* weft_fortran_status(MPI_Status* status) {
