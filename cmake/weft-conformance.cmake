@@ -128,6 +128,19 @@ if(WEFT_GFORTRAN)
   endforeach()
   weft_add_conformance_test(fortran_collectives_mpif.alone ${weftrun} -n 3 --ranks-per-process 1 ${program})
 endif()
+# Modules that are compiled as for another compiler.
+if(WEFT_GFORTRAN AND fortran_needed)
+  set(modules ${conformance_bin}/f08_own_modules.modules)
+  set(program ${conformance_bin}/f08_own_modules)
+  add_custom_command(OUTPUT ${program} DEPENDS ${conformance_directory}/f08_status.f90 ${conformance_directory}/f08_checks.h
+      weft-wrappers weft-program ${weft_home}/fortran/compile_modules
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${modules}
+    COMMAND ${weft_home}/fortran/compile_modules ${WEFT_GFORTRAN} ${modules}
+    COMMAND ${CMAKE_COMMAND} -E chdir ${modules} ${PROJECT_BINARY_DIR}/bin/weftfc -I${modules} ${conformance_directory}/f08_status.f90
+      ${modules}/libweft-f08.a -o ${program})
+  list(APPEND programs ${program})
+  weft_add_conformance_test(f08_own_modules.n2 ${weftrun} -n 2 ${program})
+endif()
 add_custom_target(conformance-programs ALL DEPENDS ${programs})
 add_dependencies(test-programs conformance-programs)
 

@@ -106,15 +106,38 @@ foreach(name IN LISTS shmem_names)
 endforeach()
 file(CREATE_LINK ../lib/weft/bin/mpirun ${PROJECT_BINARY_DIR}/bin/oshrun SYMBOLIC)
 configure_file(${PROJECT_SOURCE_DIR}/tools/weftcc/shared_symbols.list ${weft_home}/shared_symbols.list COPYONLY)
+set(weft_include_for_modules ${PROJECT_SOURCE_DIR}/include)
+configure_file(${PROJECT_SOURCE_DIR}/tools/weftcc/compile_modules.in ${weft_home}/fortran/compile_modules
+  @ONLY FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+file(RELATIVE_PATH weft_include_for_modules /${CMAKE_INSTALL_LIBDIR}/weft/fortran /${CMAKE_INSTALL_INCLUDEDIR})
+configure_file(${PROJECT_SOURCE_DIR}/tools/weftcc/compile_modules.in ${PROJECT_BINARY_DIR}/installed/compile_modules
+  @ONLY FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 
 # What Fortran includes and uses: a module is in the form that one compiler understands, so its source
 # is there too.
 set(fortran_files)
+set(fortran_needed)
+set(fortran_sources_there)
 if(Python3_FOUND)
   list(TRANSFORM fortran_files_written PREPEND ${weft_home}/fortran/ OUTPUT_VARIABLE fortran_files)
   add_custom_command(OUTPUT ${fortran_files} DEPENDS ${fortran_texts}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${weft_home}/fortran
     COMMAND ${CMAKE_COMMAND} -E copy ${fortran_texts} ${weft_home}/fortran)
+  # What another compiler's mpi_f08 needs compiled.
+  if(mpi_f08.f90 IN_LIST fortran_files_written)
+    set(fortran_needed ${fortran_written}/stubs_f08.c ${fortran_source}/descriptors.c ${fortran_source}/descriptors.h
+      ${fortran_source}/stubs.h ${fortran_source}/section.h)
+    set(fortran_sources_there)
+    foreach(file IN LISTS fortran_needed)
+      cmake_path(GET file FILENAME name)
+      list(APPEND fortran_sources_there ${weft_home}/fortran/source/mpi/fortran/${name})
+    endforeach()
+    add_custom_command(OUTPUT ${fortran_sources_there}
+      DEPENDS ${fortran_needed} ${PROJECT_SOURCE_DIR}/src/trace/callers.h
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${weft_home}/fortran/source/mpi/fortran ${weft_home}/fortran/source/trace
+      COMMAND ${CMAKE_COMMAND} -E copy ${fortran_needed} ${weft_home}/fortran/source/mpi/fortran
+      COMMAND ${CMAKE_COMMAND} -E copy ${PROJECT_SOURCE_DIR}/src/trace/callers.h ${weft_home}/fortran/source/trace)
+  endif()
   set(fortran_modules ${fortran_files_written})
   list(FILTER fortran_modules INCLUDE REGEX "\\.f90$")
   foreach(source IN LISTS fortran_modules)
@@ -122,7 +145,7 @@ if(Python3_FOUND)
       string(REPLACE .f90 .mod module ${source})
       list(APPEND fortran_files ${weft_home}/fortran/${module})
       add_custom_command(OUTPUT ${weft_home}/fortran/${module} DEPENDS ${weft_home}/fortran/${source}
-        COMMAND ${WEFT_GFORTRAN} -fsyntax-only -ffree-line-length-none -J${weft_home}/fortran ${weft_home}/fortran/${source})
+        COMMAND ${WEFT_GFORTRAN} -fsyntax-only -J${weft_home}/fortran ${weft_home}/fortran/${source})
     endif()
   endforeach()
 endif()
@@ -136,7 +159,7 @@ endforeach()
 configure_file(${PROJECT_SOURCE_DIR}/tools/weftcc/mpirun ${weft_home}/bin/mpirun COPYONLY)
 file(CREATE_LINK mpirun ${weft_home}/bin/mpiexec SYMBOLIC)
 
-add_custom_target(weft-wrappers ALL DEPENDS ${fortran_files})
+add_custom_target(weft-wrappers ALL DEPENDS ${fortran_files} ${fortran_sources_there})
 add_dependencies(weft-wrappers weft-shared weft-program weft-host)
 
 # Python's interpreter, of which each rank has a copy.
@@ -205,6 +228,11 @@ if(PROJECT_IS_TOP_LEVEL)
       COMPONENT tools)
   endforeach()
   install(FILES ${fortran_files} DESTINATION ${weft_installed_home}/fortran)
+  if(fortran_needed)
+    install(PROGRAMS ${PROJECT_BINARY_DIR}/installed/compile_modules DESTINATION ${weft_installed_home}/fortran)
+    install(FILES ${fortran_needed} DESTINATION ${weft_installed_home}/fortran/source/mpi/fortran)
+    install(FILES ${PROJECT_SOURCE_DIR}/src/trace/callers.h DESTINATION ${weft_installed_home}/fortran/source/trace)
+  endif()
   install(PROGRAMS ${weft_home}/bin/mpirun DESTINATION ${weft_installed_home}/bin COMPONENT tools)
   file(RELATIVE_PATH weft_bin_from_names /${weft_installed_home}/bin /${CMAKE_INSTALL_BINDIR})
   foreach(name IN LISTS usual_names)

@@ -96,6 +96,16 @@ static void statuses(void) {
   MPI_Get_count(&copy, MPI_INT, &count);
   EXPECT(copy.MPI_SOURCE == rank && copy.MPI_TAG == 9 && count == 3, "%d, %d, %d", copy.MPI_SOURCE, copy.MPI_TAG, count);
 #ifdef MPI_ABI_VERSION
+  MPI_F08_status of_f08;
+  memset(&copy, 0, sizeof copy);
+  memset(of_fortran, 0, sizeof of_fortran);
+  MPI_Status_c2f08(&status, &of_f08);
+  MPI_Status_f082c(&of_f08, &copy);
+  EXPECT(of_f08.MPI_TAG == 9 && copy.MPI_TAG == 9 && copy.MPI_SOURCE == rank, "%d, %d, %d", of_f08.MPI_TAG, copy.MPI_TAG, copy.MPI_SOURCE);
+  MPI_Status_f082f(&of_f08, of_fortran);
+  memset(&of_f08, 0, sizeof of_f08);
+  MPI_Status_f2f08(of_fortran, &of_f08);
+  EXPECT(of_fortran[MPI_F_TAG] == 9 && of_f08.MPI_TAG == 9 && MPI_F08_STATUS_IGNORE != &of_f08, "%d, %d", of_fortran[MPI_F_TAG], of_f08.MPI_TAG);
   int field = -1;
   MPI_Status_get_source(&status, &field);
   EXPECT_INT(field, rank);

@@ -347,7 +347,8 @@ def specific(called, name, parameters, address="integer(kind=MPI_ADDRESS_KIND)")
             lines.append(f"{address if p.is_address else 'integer(kind=MPI_ADDRESS_KIND)'} :: {n}")
         elif p.is_choice:
             lines.append(f"type(*), dimension(*) :: {n}")
-            lines.append(f"!GCC$ ATTRIBUTES NO_ARG_CHECK :: {n}")
+            # Each compiler knows one of these.
+            lines.extend([f"!GCC$ ATTRIBUTES NO_ARG_CHECK :: {n}", f"!DEC$ ATTRIBUTES NO_ARG_CHECK :: {n}", f"!DIR$ IGNORE_TKR {n}"])
         elif p.base == "char":
             lines.append(f"character(len=*) :: {n}{('', '(*)', '(count, *)')[p.pointers - 1]}")
         elif p.base == "MPI_F08_status":
@@ -505,9 +506,9 @@ def main():
     functions = "".join(f"      external {name}\n      {kind.replace('kind=MPI_ADDRESS_KIND', '8')} {name}\n"
                         for name, kind in FUNCTIONS.items())
     (output / "mpif.h").write_text(text + externals + functions)
-    (output / "mpi.f90").write_text("! Written by generate.py from mpi.h.\nmodule mpi\n  implicit none\n"
+    (output / "mpi.f90").write_text(module_f08.wrapped("! Written by generate.py from mpi.h.\nmodule mpi\n  implicit none\n"
                                     + module_f08.types() + text + externals +
-                                    size_interfaces + interfaces_of(parameters_by_name) + "end module\n")
+                                    size_interfaces + interfaces_of(parameters_by_name) + "end module\n"))
     (output / "mpi_f08.f90").write_text(module_f08.module(table, known, (values, kinds, OFFSETS), (PLACES, SHAPES, COMMON),
                                                           operators + size_interfaces_f08))
     left_out += [f"{f.name} (not declared)" for f in table.values()

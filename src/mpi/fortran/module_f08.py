@@ -63,6 +63,18 @@ class Function:
         return any(a.types == "choice" for a in self.all)
 
 
+def wrapped(text):
+    """The text without lines of free form that are longer than the standard allows."""
+    lines = []
+    for line in text.splitlines():
+        while len(line) > 130 and not line.startswith("!"):
+            at = line.rindex(", ", 0, 126) + 2
+            lines.append(line[:at].rstrip() + " &")
+            line = "        " + line[at:]
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
 def read_table(path):
     functions = {}
     for line in Path(path).read_text().splitlines():
@@ -194,7 +206,7 @@ def module(functions, known, constants, addresses, generics):
              "  procedure(MPI_Datarep_conversion_function_c) :: MPI_CONVERSION_FN_NULL_C\n")
     text += generics
     text += "".join(interface(f) for f in functions.values() if f.name in known and f.name not in ELSEWHERE)
-    return text + "end module\n"
+    return wrapped(text + "end module\n")
 
 
 def buffers_of(function, large):

@@ -227,7 +227,9 @@ contains
     call MPI_Op_create_c(add_large, .true., op)
     from = rank
     call MPI_Allreduce(from, sums, 3, MPI_INTEGER, op, MPI_COMM_WORLD)
-    call expect(all(sums == ranks*(ranks - 1)/2) .and. (large_calls > 0 .or. ranks == 1), 'MPI_Op_create_c')
+    call expect(all(sums == ranks*(ranks - 1)/2), 'MPI_Op_create_c')
+    call MPI_Reduce_local(from, sums, 3, MPI_INTEGER, op)
+    call expect(all(sums == rank + ranks*(ranks - 1)/2) .and. large_calls > 0, 'an operation with large counts')
     call MPI_Op_free(op)
   end subroutine
 
@@ -255,6 +257,7 @@ contains
     character(len=200) :: path
     integer :: length, out(4), in(4), code, k
     integer(kind=MPI_OFFSET_KIND) :: own
+    integer(kind=MPI_COUNT_KIND) :: extent
     call get_environment_variable('TMPDIR', path, length)
     if (length == 0) path = '/tmp'
     i = 0
@@ -265,6 +268,8 @@ contains
     call MPI_Register_datarep('negative', negate_in, negate_out, extent_of, 3_MPI_ADDRESS_KIND)
     call MPI_Register_datarep_c('large', negate_large, MPI_CONVERSION_FN_NULL_C, extent_of, 3_MPI_ADDRESS_KIND, code)
     call expect(code == MPI_SUCCESS, 'MPI_Register_datarep_c')
+    call MPI_File_get_type_extent_c(file, MPI_INTEGER, extent)
+    call expect(extent == 4, 'MPI_File_get_type_extent_c')
     own = 4*rank
     out = [(k + 10*rank, k = 1, 4)]
     call MPI_File_set_view(file, 0_MPI_OFFSET_KIND, MPI_INTEGER, MPI_INTEGER, 'negative', MPI_INFO_NULL)
@@ -296,7 +301,8 @@ contains
   ! The names for profiling.
   subroutine profiled()
     integer :: n, to(4), from(4)
-    integer(kind=MPI_COUNT_KIND) :: many, lower
+    integer(kind=MPI_COUNT_KIND) :: many, lower, true_extent
+    type(MPI_Datatype) :: type
     double precision :: begin
     begin = PMPI_Wtime()
     call PMPI_Comm_size(MPI_COMM_WORLD, n)
@@ -308,5 +314,11 @@ contains
     call expect(n == 2 .and. many == 2 .and. all(to(1:2) == left), 'PMPI_Sendrecv')
     call PMPI_Type_get_extent_c(MPI_INTEGER, lower, many)
     call expect(lower == 0 .and. many == 4, 'PMPI_Type_get_extent_c')
+    ! Generic names cannot tell kinds of addresses and counts apart.
+    call MPI_Type_create_resized_c(MPI_INTEGER, 0_MPI_COUNT_KIND, 12_MPI_COUNT_KIND, type)
+    call MPI_Type_get_extent_c(type, lower, many)
+    call MPI_Type_get_true_extent_c(type, lower, true_extent)
+    call expect(many == 12 .and. true_extent == 4, 'MPI_Type_get_true_extent_c')
+    call MPI_Type_free(type)
   end subroutine
 end program
