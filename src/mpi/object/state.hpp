@@ -40,6 +40,8 @@ inline const MPI_Comm no_handle = reinterpret_cast<MPI_Comm>(~std::uintptr_t{0})
 // MPI's slot among the faces of a job (job/face.hpp).
 inline constexpr std::size_t face_slot = 0;
 
+struct section_cache;
+
 struct state final : detail::face_state, detail::face_names {
   explicit state(detail::rank_state& r);
 
@@ -51,6 +53,8 @@ struct state final : detail::face_state, detail::face_names {
 
   detail::rank_state& rank;
   const std::unique_ptr<birth_list> births;  // Null unless the job is checked. Outlives the pools.
+  // Datatypes of sections of Fortran arrays that calls have used last (fortran/sections.cpp); null: none.
+  std::shared_ptr<section_cache> last_sections;
   // True between MPI_Init and MPI_Finalize, and while there are sessions, until a fatal error. Relaxed: the program orders its threads' calls after
   // MPI_Init and before MPI_Finalize, and a fatal error ends the job soon.
   std::atomic<bool> open{false};
