@@ -34,7 +34,11 @@ foreach(directory IN LISTS directories)
     target_link_libraries(weft-${app} PRIVATE weft-${app}-parts weft::weft CLI11::CLI11 fmt::fmt)
   endif()
 endforeach()
-weft_read_command_lines(${PROJECT_SOURCE_DIR}/apps/md/options.cpp ${PROJECT_SOURCE_DIR}/apps/octree/options.cpp)
+foreach(app IN ITEMS md octree dt)
+  weft_read_command_lines(${PROJECT_SOURCE_DIR}/apps/${app}/options.cpp)
+endforeach()
 
-# Loops over cells, which -O2 does not vectorise; and results that do not depend on which of a kernel's versions runs.
-target_compile_options(weft-octree-parts PRIVATE -O3 -ffp-contract=off)
+# Loops over cells and samples, which -O2 does not vectorise; and results that do not depend on which of a kernel's versions runs.
+foreach(app IN ITEMS octree dt)
+  target_compile_options(weft-${app}-parts PRIVATE -O3 -ffp-contract=off)
+endforeach()

@@ -70,10 +70,16 @@ foreach(mpi IN ITEMS mpich openmpi weft)
     else()
       set(compile ${WEFT_MPICXX_${mpi}} -O3 -g -std=c++20)
     endif()
+    if(name MATCHES "_openmp$")  # MPI + OpenMP: a rival, so not of weft's own, which has tasks.
+      if(mpi STREQUAL weft)
+        continue()
+      endif()
+      list(APPEND compile -fopenmp)
+    endif()
     add_custom_command(OUTPUT ${program} DEPENDS ${source} ${needed} DEPFILE ${program}.d
       COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/bin
-      COMMAND ${compile} -I${PROJECT_SOURCE_DIR}/bench -MD -MF ${program}.d -MT ${program}
-        -o ${program} ${source})
+      COMMAND ${compile} -I${PROJECT_SOURCE_DIR}/bench -I${PROJECT_SOURCE_DIR}/apps -MD -MF ${program}.d
+        -MT ${program} -o ${program} ${source})
     # Those of others are the same files again: only what tests run is built with everything else.
     set(with_all)
     if(mpi STREQUAL weft OR name STREQUAL metg)

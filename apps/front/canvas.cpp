@@ -114,6 +114,35 @@ void canvas::disc(double x, double y, double radius, color c) {
     }
 }
 
+void canvas::line(double x0, double y0, double x1, double y1, double width, color c) {
+  const double along_x = x1 - x0, along_y = y1 - y0;
+  const double length2 = along_x * along_x + along_y * along_y, half = 0.5 * width;
+  const auto distance_of = [&](double x, double y) {
+    const double at =
+        length2 > 0 ? std::clamp(((x - x0) * along_x + (y - y0) * along_y) / length2, 0.0, 1.0)
+                    : 0.0;
+    return std::hypot(x - x0 - at * along_x, y - y0 - at * along_y);
+  };
+  const double reach = half + 1;
+  for (int row = static_cast<int>(std::min(y0, y1) - reach);
+       row <= static_cast<int>(std::max(y0, y1) + reach); ++row) {
+    // Only where the line is near in this row.
+    double from = std::min(x0, x1), to = std::max(x0, x1);
+    if (std::abs(along_y) > 1) {
+      const auto x_at = [&](double y) {
+        return x0 + along_x * std::clamp((y - y0) / along_y, 0.0, 1.0);
+      };
+      const double a = x_at(row - reach), b = x_at(row + 1 + reach);
+      from = std::min(a, b);
+      to = std::max(a, b);
+    }
+    for (int column = static_cast<int>(from - reach); column <= static_cast<int>(to + reach);
+         ++column)
+      blend(column, row, c,
+            std::clamp(half - distance_of(column + 0.5, row + 0.5) + 0.5, 0.0, 1.0));
+  }
+}
+
 void canvas::text(int x, int y, std::string_view words, color c, int scale) {
   for (std::size_t at = 0; at < words.size(); x += 6 * scale) {
     const char32_t letter = next_character(words, at);

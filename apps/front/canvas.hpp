@@ -16,6 +16,7 @@ class canvas {
 
   void fill(int x, int y, int width, int height, color c);
   void disc(double x, double y, double radius, color c);
+  void line(double x0, double y0, double x1, double y1, double width, color c);
   // Later drawing stays within this rectangle.
   void clip(int x, int y, int width, int height);
   void clip_nothing() { clip(0, 0, width_, height_); }
