@@ -1,5 +1,7 @@
 // What programs check of their words beyond what CLI11 does.
 #pragma once
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
@@ -53,6 +55,11 @@ inline bool parse(CLI::App& app, int argc, char** argv) {
     std::replace(what.begin(), what.end(), '\n', ' ');
     throw weft::error(what + "; " + app.get_name() + " --help lists the options");
   }
+}
+
+// What this machine has.
+inline double memory_bytes() {
+  return static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
 }
 
 struct output_option {

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace front {
 
@@ -12,6 +13,16 @@ int workers_of(const weft::options& runtime) {
   cpu_set_t allowed;
   const int cores = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
   return runtime.ranks > 0 ? std::min(runtime.ranks, cores) : cores;
+}
+
+double sharing_limit(const std::vector<std::size_t>& work_of_rank, int workers, int processes) {
+  std::vector<double> work(static_cast<std::size_t>(workers * processes));
+  for (std::size_t rank = 0; rank < work_of_rank.size(); ++rank)
+    work[rank * work.size() / work_of_rank.size()] += static_cast<double>(work_of_rank[rank]);
+  double shared = 0;  // By the workers of the process that has most to do.
+  for (auto first = work.begin(); first != work.end(); first += workers)
+    shared = std::max(shared, std::accumulate(first, first + workers, 0.0) / workers);
+  return shared > 0 ? *std::ranges::max_element(work) / shared : 1.0;
 }
 
 }  // namespace front

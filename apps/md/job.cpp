@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <numeric>
 #include <optional>
 #include <random>
 #include <set>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "front/interrupt.hpp"
+#include "front/workers.hpp"
 #include "md/output.hpp"
 #include "md/picture.hpp"
 
@@ -39,7 +39,7 @@ void print_start(const eam_kernel& kernel, const program_options& o, const simul
   std::string where = std::to_string(o.workers) + (o.workers == 1 ? " worker" : " workers");
   if (processes > 1) where += " in each of " + std::to_string(processes) + " processes";
   std::printf("%d x %d x %d ranks on %s; stealing can win at most %.2f times\n", grid[0], grid[1],
-              grid[2], where.c_str(), sharing_limit(work, o.workers, processes));
+              grid[2], where.c_str(), front::sharing_limit(work, o.workers, processes));
   std::printf("%10s %10s %12s %16s %16s %14s\n", "step", "time, ps", "temp., K", "potential, eV",
               "total, eV", "pressure, bar");
 }
@@ -75,16 +75,6 @@ void print_end(const program_options& o, const simulation& s, const thermo& firs
 }
 
 }  // namespace
-
-double sharing_limit(const std::vector<std::size_t>& work_of_rank, int workers, int processes) {
-  std::vector<double> work(static_cast<std::size_t>(workers * processes));
-  for (std::size_t rank = 0; rank < work_of_rank.size(); ++rank)
-    work[rank * work.size() / work_of_rank.size()] += static_cast<double>(work_of_rank[rank]);
-  double shared = 0;  // By the workers of the process that has most to do.
-  for (auto first = work.begin(); first != work.end(); first += workers)
-    shared = std::max(shared, std::accumulate(first, first + workers, 0.0) / workers);
-  return shared > 0 ? *std::ranges::max_element(work) / shared : 1.0;
-}
 
 int run_crystal(weft::communicator& ranks, const eam_kernel& kernel, const program_options& o) {
   const bool first_rank = ranks.rank() == 0;

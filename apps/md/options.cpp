@@ -1,7 +1,5 @@
 #include "md/options.hpp"
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
@@ -85,8 +83,7 @@ constexpr double atom_bytes_min = 1000;
 
 // The kernel would grant the memory and end the process when it is touched.
 void check_memory(std::uint64_t atoms) {
-  const double memory =
-      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  const double memory = front::memory_bytes();
   if (static_cast<double>(atoms) * atom_bytes_min <= memory) return;
   const auto atoms_max = static_cast<std::uint64_t>(memory / atom_bytes_min);
   throw weft::error("--size asks for " + std::to_string(atoms) +

@@ -108,9 +108,9 @@ class serial_exchange final : public exchange {
   void move(locality& own, std::span<const transfer> all) override {
     std::vector<double> block;
     for (const transfer& t : all) {
-      block.resize(t.size());
+      block.resize(values_of(t));
       own.pack(t, block);
-      count(link_kinds, false, t.size());
+      count(link_kinds, false, values_of(t));
       own.place(t, block);
     }
   }

@@ -196,7 +196,13 @@ outcome run_star(exchange& between, const program_options& o, std::uint64_t proc
     std::snprintf(title, sizeof title, "binary star, step %d, time %.4f, %zu leaves, %d localities",
                   s.steps(), s.time(), s.own().nodes().leaves().size(), between.localities());
     if (first) {
-      draw_plane(o.picture_path, leaves, title);
+      std::vector<plane_leaf> plane;
+      for (const leaf_record& leaf : leaves) {
+        plane_leaf& one =
+            plane.emplace_back(plane_leaf{leaf.key, static_cast<int>(leaf.owner), {}});
+        for (std::size_t i = 0; i < face_cells; ++i) one.values[i] = leaf.density[width * i];
+      }
+      draw_plane(o.picture_path, plane, title, {});
       std::printf("picture              %s\n", o.picture_path.c_str());
     }
   }

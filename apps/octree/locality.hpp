@@ -38,17 +38,10 @@ struct leaf_record {
 };
 static_assert(std::is_trivially_copyable_v<leaf_record>);
 
-// A block of cells that a leaf of the next tree gets from one of the present tree.
-struct transfer {
-  enum class how : std::uint8_t { moved, finer, coarser };
-  int from = 0, to = 0;  // Node in the present tree, node in the next.
-  how change = how::moved;
-  std::uint8_t child = 0;
-  [[nodiscard]] std::size_t size() const noexcept {
-    return change == how::coarser ? fields * cells / 8 + 1 : fields * cells + 1;
-  }
-};
-[[nodiscard]] std::vector<transfer> transfers_between(const tree& now, const tree& next);
+// Values of a transfer's message.
+[[nodiscard]] constexpr std::size_t values_of(const transfer& t) noexcept {
+  return t.change == transfer::how::coarser ? fields * cells / 8 + 1 : fields * cells + 1;
+}
 
 class locality {
  public:

@@ -63,7 +63,7 @@ class parcel_exchange final : public exchange {
       const transfer& t = all[i];
       if (!own.owns(t.from)) continue;
       const int to = own.next()[t.to].owner;
-      std::vector<double> block(t.size());
+      std::vector<double> block(values_of(t));
       own.pack(t, block);
       count(link_kinds, to != here_, block.size());
       if (to == here_)

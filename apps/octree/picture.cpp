@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <numbers>
 
 #include "front/canvas.hpp"
 #include "front/palette.hpp"
@@ -33,9 +34,9 @@ span_of_pixels pixels(int place, int parts) {
 }
 
 template <class Color>
-void draw_panel(canvas& page, int left, const std::vector<leaf_record>& leaves, color border,
+void draw_panel(canvas& page, int left, const std::vector<plane_leaf>& leaves, color border,
                 Color&& color_of) {
-  for (const leaf_record& leaf : leaves) {
+  for (const plane_leaf& leaf : leaves) {
     const index3 at = place_of(leaf.key);
     const int parts = width << level_of(leaf.key);
     for (int i = 0; i < width; ++i)
@@ -43,11 +44,11 @@ void draw_panel(canvas& page, int left, const std::vector<leaf_record>& leaves, 
         const span_of_pixels x = pixels(at[0] * width + i, parts),
                              y = pixels(at[1] * width + j, parts);
         page.fill(left + x.begin, title_height + panel - y.begin - y.size, x.size, y.size,
-                  color_of(leaf, leaf.density[static_cast<std::size_t>(64 * i + 8 * j)]));
+                  color_of(leaf, leaf.values[static_cast<std::size_t>(width * i + j)]));
       }
   }
   // The lower and left border of each; the others are those of neighbours and the frame.
-  for (const leaf_record& leaf : leaves) {
+  for (const plane_leaf& leaf : leaves) {
     const index3 at = place_of(leaf.key);
     const int parts = 1 << level_of(leaf.key);
     const span_of_pixels x = pixels(at[0], parts), y = pixels(at[1], parts);
@@ -60,39 +61,60 @@ void draw_panel(canvas& page, int left, const std::vector<leaf_record>& leaves, 
   }
 }
 
+void draw_circle(canvas& page, int left, const plane_circle& circle) {
+  constexpr int corners = 90;
+  const auto x_of = [&](int corner) {
+    return left +
+           panel * (circle.x + circle.radius * std::cos(corner * 2 * std::numbers::pi / corners));
+  };
+  const auto y_of = [&](int corner) {
+    return title_height +
+           panel *
+               (1 - circle.y - circle.radius * std::sin(corner * 2 * std::numbers::pi / corners));
+  };
+  for (int corner = 0; corner < corners; ++corner)
+    page.line(x_of(corner), y_of(corner), x_of(corner + 1), y_of(corner + 1), 1.6, ink);
+}
+
 }  // namespace
 
-void draw_plane(const std::string& path, const std::vector<leaf_record>& leaves,
-                const std::string& title) {
-  double low = 1e300, high = 0;
+void draw_plane(const std::string& path, const std::vector<plane_leaf>& leaves,
+                const std::string& title, const plane_look& look) {
+  double low = 1e300, high = -1e300;
   std::vector<int> owners;
-  for (const leaf_record& leaf : leaves) {
-    owners.push_back(static_cast<int>(leaf.owner));
-    for (std::size_t cell = 0; cell < cells; cell += width) {  // The first layer.
-      low = std::min(low, double{leaf.density[cell]});
-      high = std::max(high, double{leaf.density[cell]});
+  for (const plane_leaf& leaf : leaves) {
+    owners.push_back(leaf.owner);
+    for (const float value : leaf.values) {
+      low = std::min(low, double{value});
+      high = std::max(high, double{value});
     }
   }
   std::ranges::sort(owners);
   owners.erase(std::unique(owners.begin(), owners.end()), owners.end());
-  low = std::max(std::log10(low), std::log10(high) - 8);
-  high = std::max(std::log10(high), low + 1e-3);
+  if (look.logarithmic) {
+    low = std::max(std::log10(low), std::log10(high) - 8);
+    high = std::log10(high);
+  }
+  high = std::max(high, low + 1e-3);
 
   const int left = margin, right = 2 * margin + panel;
   canvas page(right + panel + margin, title_height + panel + legend_height, white);
   page.text(margin, 22, title, ink, 2);
-  const auto share = [&](float density) {
-    return (std::log10(std::max(double{density}, 1e-300)) - low) / (high - low);
+  const auto share = [&](float value) {
+    const double x = look.logarithmic ? std::log10(std::max(double{value}, 1e-300)) : value;
+    return (x - low) / (high - low);
   };
-  draw_panel(page, left, leaves, white, [&](const leaf_record& leaf, float density) {
-    return mixed(front::rank_color(static_cast<int>(leaf.owner)), white,
-                 0.55 * (1 - std::clamp(share(density), 0.0, 1.0)));
+  draw_panel(page, left, leaves, white, [&](const plane_leaf& leaf, float value) {
+    return mixed(front::rank_color(leaf.owner), white,
+                 0.55 * (1 - std::clamp(share(value), 0.0, 1.0)));
   });
   draw_panel(page, right, leaves, mesh,
-             [&](const leaf_record&, float density) { return front::scale_color(share(density)); });
+             [&](const plane_leaf&, float value) { return front::scale_color(share(value)); });
+  for (const plane_circle& circle : look.circles)
+    for (const int panel_left : {left, right}) draw_circle(page, panel_left, circle);
 
   const int y = title_height + panel + 44;
-  page.text(left, y - 30, "coloured by locality", ink);
+  page.text(left, y - 30, std::string("coloured by ") + look.owners, ink);
   int x = left;
   for (const int owner : owners) {
     const std::string name = std::to_string(owner);
@@ -105,10 +127,18 @@ void draw_plane(const std::string& path, const std::vector<leaf_record>& leaves,
     page.text(x + 22, y, name, ink);
     x += needed;
   }
-  page.text(right, y - 30, "coloured by density, logarithmic", ink);
+  page.text(right, y - 30,
+            std::string("coloured by ") + look.values + (look.logarithmic ? ", logarithmic" : ""),
+            ink);
   char from[32], to[32];
-  std::snprintf(from, sizeof from, "%.1e", std::pow(10, low));
-  std::snprintf(to, sizeof to, "%.1e", std::pow(10, high));
+  const auto print = [&](char(&words)[32], double end) {
+    if (look.logarithmic)
+      std::snprintf(words, sizeof words, "%.1e", std::pow(10, end));
+    else
+      std::snprintf(words, sizeof words, "%.2f", end);
+  };
+  print(from, low);
+  print(to, high);
   const int bar = right + canvas::text_width(from) + 8;
   const int bar_width = panel - canvas::text_width(from) - canvas::text_width(to) - 16;
   page.text(right, y, from, ink);

@@ -48,14 +48,14 @@ class rank_exchange final : public exchange {
       const transfer& t = all[number];
       const int to = own.next()[t.to].owner;
       const bool begins = own.owns(t.from), ends = to == here();
-      if (begins) count(link_kinds, !ends, t.size());
+      if (begins) count(link_kinds, !ends, values_of(t));
       if (begins && ends) {
-        block.resize(t.size());
+        block.resize(values_of(t));
         own.pack(t, block);
         own.place(t, block);
       } else if (begins) {
         sent.emplace_back();
-        sent.back().values.resize(t.size());
+        sent.back().values.resize(values_of(t));
         own.pack(t, sent.back().values);
         sent.back().request = ranks_.isend(sent.back().values, to, static_cast<int>(number));
       } else if (ends) {
@@ -65,7 +65,7 @@ class rank_exchange final : public exchange {
     for (; awaited > 0; --awaited) {
       weft::message next = ranks_.mprobe();
       const transfer& t = all[static_cast<std::size_t>(next.status().tag)];
-      block.resize(t.size());
+      block.resize(values_of(t));
       next.recv(block);
       own.place(t, block);
     }

@@ -144,4 +144,23 @@ interior_set build(int base, int levels, const std::function<bool(node_key)>& re
   return interior;
 }
 
+std::vector<transfer> transfers_between(const tree& now, const tree& next) {
+  std::vector<transfer> all;
+  for (const int leaf : next.leaves()) {
+    const node_key key = next[leaf].key;
+    const int same = now.find(key);
+    if (same < 0) {
+      all.push_back({now.find(parent_of(key)), leaf, transfer::how::finer,
+                     static_cast<std::uint8_t>(key & 7)});
+    } else if (now[same].is_leaf()) {
+      all.push_back({same, leaf, transfer::how::moved, 0});
+    } else {
+      for (std::size_t child = 0; child < 8; ++child)
+        all.push_back({now[same].children[child], leaf, transfer::how::coarser,
+                       static_cast<std::uint8_t>(child)});
+    }
+  }
+  return all;
+}
+
 }  // namespace octree

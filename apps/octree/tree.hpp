@@ -97,4 +97,14 @@ enum class wish : std::int8_t { coarser = -1, stay = 0, finer = 1 };
 // The tree whose nodes above `levels` and below `base` are as `refine` says: node by node from the root.
 [[nodiscard]] interior_set build(int base, int levels, const std::function<bool(node_key)>& refine);
 
+// What a leaf of the next tree gets from one of the present tree, where no leaf has changed by more than one level: the whole
+// block, an octant of it, or what becomes its octant `child`.
+struct transfer {
+  enum class how : std::uint8_t { moved, finer, coarser };
+  int from = 0, to = 0;  // Node in the present tree, node in the next.
+  how change = how::moved;
+  std::uint8_t child = 0;
+};
+[[nodiscard]] std::vector<transfer> transfers_between(const tree& now, const tree& next);
+
 }  // namespace octree

@@ -1,20 +1,20 @@
 // What weft-dt does as a program: options, runs in every form, failures.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "app_program.hpp"
 #include "dt/job.hpp"
 #include "dt/picture.hpp"
 
 namespace dt {
 namespace {
+
+using weft::tests::scratch_path;
 
 std::optional<program_options> parse(std::vector<std::string> words) {
   words.insert(words.begin(), "weft-dt");
@@ -23,27 +23,8 @@ std::optional<program_options> parse(std::vector<std::string> words) {
   return parse_program_options(static_cast<int>(argv.size()), argv.data());
 }
 
-struct scratch_path {
-  explicit scratch_path(const char* name)
-      : path(
-            (std::filesystem::temp_directory_path() / (std::to_string(getpid()) + name)).string()) {
-  }
-  ~scratch_path() { std::filesystem::remove(path); }
-  std::string path;
-};
-
-struct program_run {
-  int status;
-  std::string output;
-};
-
-program_run run_program(const std::string& words, const std::string& launcher = {}) {
-  std::FILE* program =
-      popen((launcher + " " WEFT_PROGRAM_DIR "/weft-dt " + words + " 2>&1").c_str(), "r");
-  std::string output;
-  char block[4096];
-  while (const auto n = std::fread(block, 1, sizeof block, program)) output.append(block, n);
-  return {WEXITSTATUS(pclose(program)), output};
+weft::tests::program_run run_program(const std::string& words, const std::string& launcher = {}) {
+  return weft::tests::run_app("weft-dt", words, launcher);
 }
 
 TEST(dt_program, reads_its_options) {
@@ -132,22 +113,10 @@ TEST(dt_program, comes_to_the_same_checksum_in_several_processes) {
   }
 }
 
-// The column "stolen" of all ranks, added up.
 std::uint64_t stolen_chunks_of(const std::string& words) {
   const auto [status, output] = run_program(words);
   EXPECT_EQ(status, 0) << output;
-  EXPECT_NE(output.find("stolen chunks"), std::string::npos) << output;
-  std::uint64_t all = 0;
-  std::istringstream lines(output);
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream row(line);
-    std::string speaker;
-    row >> speaker;
-    std::vector<std::uint64_t> numbers;
-    for (std::uint64_t number = 0; row >> number;) numbers.push_back(number);
-    if (speaker == "weft:" && numbers.size() == 10) all += numbers.back();
-  }
-  return all;
+  return weft::tests::stolen_chunks_in(output, 32);
 }
 
 TEST(dt_program, waiting_ranks_and_helpers_take_chunks_unless_tasks_are_off) {

@@ -14,6 +14,8 @@
 #include <vector>
 #include <weft/error.hpp>
 
+#include "app_program.hpp"
+#include "front/workers.hpp"
 #include "md/job.hpp"
 #include "md/options.hpp"
 #include "md/output.hpp"
@@ -21,6 +23,8 @@
 
 namespace md {
 namespace {
+
+using weft::tests::scratch_path;
 
 std::optional<program_options> parse(std::vector<std::string> words) {
   words.insert(words.begin(), "weft-md");
@@ -134,12 +138,13 @@ TEST(md_program, every_place_of_the_grid_has_its_six_neighbors) {
 }
 
 TEST(md_program, knows_what_sharing_can_win) {
-  EXPECT_DOUBLE_EQ(sharing_limit({9, 1}, 2), 1.8);
-  EXPECT_DOUBLE_EQ(sharing_limit({5, 5, 5, 5}, 2), 1.0);
-  EXPECT_DOUBLE_EQ(sharing_limit({8, 8, 2, 2}, 2), 1.6);
-  EXPECT_DOUBLE_EQ(sharing_limit({8, 8, 2, 2}, 1), 1.0);
-  EXPECT_DOUBLE_EQ(sharing_limit({8, 8, 2, 2}, 1, 2), 1.0);  // Nobody else in either process.
-  EXPECT_DOUBLE_EQ(sharing_limit({9, 3, 2, 2}, 2, 2), 1.5);
+  EXPECT_DOUBLE_EQ(front::sharing_limit({9, 1}, 2), 1.8);
+  EXPECT_DOUBLE_EQ(front::sharing_limit({5, 5, 5, 5}, 2), 1.0);
+  EXPECT_DOUBLE_EQ(front::sharing_limit({8, 8, 2, 2}, 2), 1.6);
+  EXPECT_DOUBLE_EQ(front::sharing_limit({8, 8, 2, 2}, 1), 1.0);
+  EXPECT_DOUBLE_EQ(front::sharing_limit({8, 8, 2, 2}, 1, 2),
+                   1.0);  // Nobody else in either process.
+  EXPECT_DOUBLE_EQ(front::sharing_limit({9, 3, 2, 2}, 2, 2), 1.5);
 }
 
 TEST(md_program, fits_a_line_through_the_energy) {
@@ -148,16 +153,6 @@ TEST(md_program, fits_a_line_through_the_energy) {
     trend.add(step, -50.0 + 1e-4 * step + (step % 2 ? 1e-3 : -1e-3));
   EXPECT_NEAR(trend.relative_drift(), 1e-2 / 50, 2e-6);
 }
-
-// A path in the temporary directory that is removed at the end.
-struct scratch_path {
-  explicit scratch_path(const std::string& name)
-      : path(
-            (std::filesystem::temp_directory_path() / (std::to_string(getpid()) + name)).string()) {
-  }
-  ~scratch_path() { std::filesystem::remove(path); }
-  std::string path;
-};
 
 TEST(md_program, draws_atoms_in_the_colour_of_their_rank) {
   const scratch_path png("slice.png");
@@ -185,18 +180,8 @@ TEST(md_program, a_picture_that_a_full_disk_does_not_take_is_told_and_its_file_s
   EXPECT_TRUE(std::filesystem::is_symlink(png.path));
 }
 
-struct program_run {
-  int status;
-  std::string output;
-};
-
-program_run run_program(const std::string& words, const std::string& launcher = {}) {
-  std::FILE* program =
-      popen((launcher + " " WEFT_PROGRAM_DIR "/weft-md " + words + " 2>&1").c_str(), "r");
-  std::string output;
-  char block[4096];
-  while (const auto n = std::fread(block, 1, sizeof block, program)) output.append(block, n);
-  return {WEXITSTATUS(pclose(program)), output};
+weft::tests::program_run run_program(const std::string& words, const std::string& launcher = {}) {
+  return weft::tests::run_app("weft-md", words, launcher);
 }
 
 TEST(md_program, ends_with_status_2_and_one_line_on_bad_words) {
@@ -339,25 +324,6 @@ TEST(md_program, moves_atoms_likewise_in_several_processes) {
   }
 }
 
-// The column "stolen" of two ranks, added up.
-std::uint64_t stolen_chunks_of(const std::string& output) {
-  std::uint64_t all = 0;
-  int rows = 0;
-  std::istringstream lines(output);
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string speaker;
-    words >> speaker;
-    std::vector<std::uint64_t> row;
-    for (std::uint64_t number = 0; words >> number;) row.push_back(number);
-    if (speaker != "weft:" || row.size() != 10) continue;
-    all += row.back();
-    ++rows;
-  }
-  EXPECT_EQ(rows, 2) << output;
-  return all;
-}
-
 TEST(md_program, lets_ranks_in_the_voids_steal_chunks_of_the_others_unless_tasks_are_off) {
   if (!std::filesystem::exists("/usr/share/lammps/potentials/Cu_mishin1.eam.alloy"))
     GTEST_SKIP() << "lammps-data is missing";
@@ -367,8 +333,7 @@ TEST(md_program, lets_ranks_in_the_voids_steal_chunks_of_the_others_unless_tasks
         "--weft-stats --tasks " +
         tasks);
     EXPECT_EQ(status, 0) << output;
-    EXPECT_NE(output.find("stolen chunks"), std::string::npos) << output;
-    return stolen_chunks_of(output);
+    return weft::tests::stolen_chunks_in(output, 2);
   };
   EXPECT_GT(stolen("on"), 0u);
   EXPECT_EQ(stolen("off"), 0u);

@@ -14,12 +14,15 @@
 #include <weft/tasks.hpp>
 #include <weft/weft.hpp>
 
+#include "app_program.hpp"
 #include "octree/job.hpp"
 #include "octree/parcel_exchange.hpp"
 #include "octree/rank_exchange.hpp"
 
 namespace octree {
 namespace {
+
+using weft::tests::scratch_path;
 
 // Sanitizers multiply the time of every step.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -113,18 +116,8 @@ TEST(octree_ranks, end_with_one_line_when_a_step_was_too_long) {
 }
 
 // --- The program -----------------------------------------------------------------------------------
-struct program_run {
-  int status;
-  std::string output;
-};
-program_run run_program(const std::string& words, const std::string& launcher = {}) {
-  std::FILE* program = popen(
-      ("timeout 100 " + launcher + " " WEFT_PROGRAM_DIR "/weft-octree " + words + " 2>&1").c_str(),
-      "r");
-  std::string output;
-  char block[4096];
-  while (const auto n = std::fread(block, 1, sizeof block, program)) output.append(block, n);
-  return {WEXITSTATUS(pclose(program)), output};
+weft::tests::program_run run_program(const std::string& words, const std::string& launcher = {}) {
+  return weft::tests::run_app("weft-octree", words, "timeout 100 " + launcher);
 }
 
 // What follows a word at the beginning of a line.
@@ -133,15 +126,6 @@ std::string line_of(const std::string& output, const std::string& word) {
   if (at == std::string::npos) return {};
   return output.substr(at + 1, output.find('\n', at + 1) - at - 1);
 }
-
-struct scratch_path {
-  explicit scratch_path(const std::string& name)
-      : path(
-            (std::filesystem::temp_directory_path() / (std::to_string(getpid()) + name)).string()) {
-  }
-  ~scratch_path() { std::filesystem::remove(path); }
-  std::string path;
-};
 
 const std::string small = "--base 1 --levels 2 --steps 2 --regrid 3 ";
 
