@@ -53,7 +53,7 @@ else()
   message(STATUS "Python was not found: there will be no MPI for Fortran")
 endif()
 add_library(weft-program STATIC ${program_sources})
-target_include_directories(weft-program PRIVATE ${PROJECT_SOURCE_DIR}/include ${fortran_source} ${fortran_written})
+target_include_directories(weft-program PRIVATE ${PROJECT_SOURCE_DIR}/include/weft/program ${PROJECT_SOURCE_DIR}/include ${fortran_source} ${fortran_written})
 set_target_properties(weft-program PROPERTIES ARCHIVE_OUTPUT_DIRECTORY ${weft_home})
 set_target_properties(weft-program PROPERTIES POSITION_INDEPENDENT_CODE ON C_STANDARD 11 C_STANDARD_REQUIRED ON)
 target_include_directories(weft-program PRIVATE ${PROJECT_SOURCE_DIR}/src)
@@ -65,7 +65,7 @@ file(GLOB host_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/process/*/hos
 add_executable(weft-host ${PROJECT_SOURCE_DIR}/tools/weftcc/host.cpp ${host_sources})
 set_source_files_properties(${PROJECT_SOURCE_DIR}/src/process/loader/host_libraries.c PROPERTIES COMPILE_OPTIONS -O2)
 weft_compile_options(weft-host)
-target_include_directories(weft-host PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+target_include_directories(weft-host PRIVATE ${PROJECT_SOURCE_DIR}/include/weft/program ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(weft-host PRIVATE weft-shared fmt::fmt)
 # What it defines in place of libc's is found by the copies.
 set_target_properties(weft-host PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${weft_home}
@@ -187,7 +187,7 @@ endif()
 set(weft_triangles ${PROJECT_BINARY_DIR}/bin/weft-triangles)
 set(triangles_source ${PROJECT_SOURCE_DIR}/apps/triangles/triangles.c)
 add_custom_command(OUTPUT ${weft_triangles} DEPENDS ${triangles_source} weft-wrappers weft-program
-  COMMAND ${CMAKE_C_COMPILER} -O2 -fPIC -pthread -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/include/shmem
+  COMMAND ${CMAKE_C_COMPILER} -O2 -fPIC -pthread -I${PROJECT_SOURCE_DIR}/include/weft/program -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/include/shmem
     ${triangles_source} -Wl,--export-dynamic -Wl,--dynamic-list=${weft_home}/shared_symbols.list -L${weft_home} -lweft-program
     -l:libweft.so.${weft_soversion} "-Wl,-rpath,\$ORIGIN/../lib/weft:\$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/weft" -lm
     -o ${weft_triangles} VERBATIM)
@@ -302,7 +302,7 @@ if(WEFT_BUILD_TESTS)
   endfunction()
   set(directory ${PROJECT_SOURCE_DIR}/tests/image)
   foreach(name IN ITEMS globals.c environment.c objects.cpp ends.cpp memory.cpp waiting.cpp debugged.cpp attached.cpp
-      own_environment.c directories.c input.c handlers.c footprint.c affinity.c where.c polls.c process.c own_signals.c outside_of_main.cpp streams.cpp owes.c own_calls.c costs.c listed.cpp keys.c own_number.c moves.c)
+      own_environment.c directories.c input.c handlers.c footprint.c affinity.c where.c polls.c process.c own_signals.c outside_of_main.cpp streams.cpp owes.c own_calls.c costs.c listed.cpp keys.c own_number.c moves.c allocates.c)
     cmake_path(GET name STEM program)
     weft_add_image(${program} ${directory}/${name})
   endforeach()
@@ -311,6 +311,8 @@ if(WEFT_BUILD_TESTS)
   weft_add_image(stands ${directory}/stands.c)
   weft_add_image(stands_without_lines ${directory}/stands.c -g0)
   weft_add_image(stands_cpp ${directory}/stands.cpp)
+  weft_add_image(errno ${directory}/errno.c -O2)
+  weft_add_image(errno_plain ${directory}/errno.c -O2 -DPLAIN)
   weft_add_image(initial_exec ${directory}/initial_exec.c -ftls-model=initial-exec)
   set(library ${PROJECT_BINARY_DIR}/bin/image/libstate.so)
   add_custom_command(OUTPUT ${library} DEPENDS ${directory}/library.c weft-wrappers weft-program ${PROJECT_BINARY_DIR}/bin/weftcc

@@ -1,6 +1,7 @@
 // weft-host: the process of a program that has several ranks in it. The program makes room for it
 // (process/loader/start.cpp); it loads a copy of the program for each rank and runs its main(). What it
 // defines in place of libc's, exit() and the like, lies in src/process, in files named host_* and both_*.
+#include <malloc.h>
 #include <sys/prctl.h>
 
 #include <algorithm>
@@ -46,11 +47,37 @@ weft::process::host_request take_request() {
   return request;
 }
 
+int cores() {
+  return static_cast<int>(weft::machine_topology().threads.size());
+}
+
+int ranks_of_process(const weft::options& how) {
+  return how.ranks == 0 ? cores() : std::max(1, how.ranks / std::max(1, how.processes));
+}
+
 // OpenMP's teams, where nobody has said how large they are: the ranks' together fill the cores.
 void choose_team_size(const weft::options& how) {
-  const int cores = static_cast<int>(weft::machine_topology().threads.size());
-  const int ranks = how.ranks == 0 ? cores : std::max(1, how.ranks / std::max(1, how.processes));
-  ::setenv("OMP_NUM_THREADS", std::to_string(std::max(1, cores / ranks)).c_str(), 0);
+  ::setenv("OMP_NUM_THREADS", std::to_string(std::max(1, cores() / ranks_of_process(how))).c_str(),
+           0);
+}
+
+// The allocator keeps what ranks free, as that of a process for each does after its first large array: it would give the
+// pages of each array back, and each next one would take as many page faults, under one lock of the address space. Not where
+// the user has told it what to keep.
+void keep_freed_memory(int ranks) {
+  const char* const tunables = ::getenv("GLIBC_TUNABLES");
+  if (tunables != nullptr &&
+      std::string_view(tunables).find("glibc.malloc.") != std::string_view::npos)
+    return;
+  for (const char* const name :
+       {"MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_"})
+    if (::getenv(name) != nullptr) return;
+  constexpr int largest_kept = 32 << 20;  // The C library's limit.
+  constexpr int kept_of_rank = 2 * largest_kept, kept_most = 1 << 30;
+  ::mallopt(M_MMAP_THRESHOLD, largest_kept);
+  ::mallopt(M_TRIM_THRESHOLD, std::min(ranks, kept_most / kept_of_rank) * kept_of_rank);
+  // An arena of a thread gives up a whole heap of 64 MiB that is free, unless this much is to be kept beside.
+  ::mallopt(M_TOP_PAD, kept_of_rank);
 }
 
 int run(int argc, char** argv) {
@@ -68,6 +95,7 @@ int run(int argc, char** argv) {
   ::prctl(PR_SET_NAME, request.program.substr(request.program.rfind('/') + 1).c_str());
   weft::options how = weft::process::program_options(argc, argv).values;
   choose_team_size(how);
+  if (ranks_of_process(how) > 1) keep_freed_memory(ranks_of_process(how));
   // Kept: a thread that a rank has left behind may still open libraries.
   auto& program = *new weft::process::image_program(request.program, request.libraries, how.check);
   if (const std::string why = how.moving != "off" ? program.bound_to_threads_by() : "";

@@ -14,6 +14,7 @@
 
 #include "base/format.hpp"
 #include "base/reasons.hpp"
+#include "base/system_path.hpp"
 #include "weft/error.hpp"
 
 namespace weft::process {
@@ -252,6 +253,21 @@ void elf_file::each_taken_variable(const std::function<void(const ElfW(Rela) &)>
 
 bool elf_file::has_thread_locals() const noexcept {
   return std::ranges::any_of(segments(), [](const ElfW(Phdr) & s) { return s.p_type == PT_TLS; });
+}
+
+bool elf_file::asks_for(std::string_view name) const {
+  return std::ranges::any_of(symbols(), [&](const ElfW(Sym) & s) {
+    return s.st_shndx == SHN_UNDEF && string_at(s.st_name) == name;
+  });
+}
+
+std::string elf_file::is_of_thread() const {
+  if (has_thread_locals()) return formatted("{} has thread_local variables", path_);
+  // The system's, such as Fortran's run time, use errno around no call that waits.
+  if (!is_of_system(path_) && asks_for("__errno_location"))
+    return formatted(
+        "{} keeps the address of errno: compile all that uses errno by weftcc or weftcxx", path_);
+  return {};
 }
 
 bool elf_file::is_only_copy() const noexcept {

@@ -73,6 +73,10 @@ class elf_file {
     return (value_of(DT_FLAGS_1) & DF_1_PIE) != 0;
   }
   [[nodiscard]] bool has_thread_locals() const noexcept;
+  // Whether it looks elsewhere for what has this name.
+  [[nodiscard]] bool asks_for(std::string_view name) const;
+  // What of it belongs to a thread, as words for people, so that a rank that uses it may not change its own; empty: nothing.
+  [[nodiscard]] std::string is_of_thread() const;
   // An executable that knows where its thread-locals are, so that a process can hold one copy of it only.
   [[nodiscard]] bool is_only_copy() const noexcept;
   [[nodiscard]] static std::uint32_t symbol_of(const ElfW(Rela) & r) noexcept {

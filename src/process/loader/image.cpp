@@ -89,8 +89,7 @@ void image_program::bind_names() {
 
 std::string image_program::bound_to_threads_by() const {
   for (const std::unique_ptr<copied_file>& s : sources_) {
-    if (s->file.has_thread_locals())
-      return formatted("{} has thread_local variables", s->file.path());
+    if (std::string why = s->file.is_of_thread(); !why.empty()) return why;
     for (const std::uint64_t index : s->file.needed())
       for (const std::string_view openmp : {"libgomp.", "libomp.", "libiomp5."})
         if (s->file.string_at(index).starts_with(openmp))
