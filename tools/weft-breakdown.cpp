@@ -23,6 +23,8 @@ constexpr const char* examples = R"(Examples:
   weftrun --breakdown -n 4 ./program      where the time of a program goes, with a page to open
   weft-breakdown compare n2.record n4.record n8.record
   weft-breakdown report breakdown.record --page again.html
+  weft-breakdown map breakdown.record > near.map && weftrun --map near.map -n 11 ./program
+                                          ranks that send much to each other share a worker
   weft-breakdown scale allreduce --nodes 16,1024 --ranks-per-node 64 --message here.json
                                           how long a collective takes on a machine that is not here
   weftrun --trace run.events -n 4 ./program && weft-breakdown replay run.events --faster forces=50
@@ -157,6 +159,13 @@ int main(int argc, char** argv) {
       "several runs side by side, each against the first: times, efficiencies, calls, waits");
   compare->add_option("RECORD", records, "breakdown.record of each run")->required();
   compare->add_flag("--csv", request.csv, "print CSV with a header line");
+  weft::map_request map_what;
+  CLI::App* const map = app.add_subcommand(
+      "map",
+      "which ranks should share a worker, by what they compute and send: a file for weftrun --map");
+  map->add_option("RECORD", map_what.file, "breakdown.record of a run")->required();
+  map->add_option("--workers", map_what.workers, "how many; 0: as many as that run had cores")
+      ->check(CLI::Range(0, 1'000'000));
   weft::replay_request replay_what;
   CLI::App* const replay = app.add_subcommand(
       "replay",
@@ -219,6 +228,8 @@ int main(int argc, char** argv) {
       weft::measure_message(measure_what);
     else if (compare->parsed())
       weft::compare_runs(records, request.csv);
+    else if (map->parsed())
+      weft::print_map(map_what);
     else if (replay->parsed())
       weft::replay_run(replay_what);
     else if (causal->parsed())

@@ -71,6 +71,12 @@ void write_otf2(const std::string& events, const std::string& directory);
 [[nodiscard]] bool has_otf2() noexcept;
 void print_model(const breakdown_request& request);
 void print_what_if(const breakdown_request& request);
+struct map_request {
+  std::string file;  // A record.
+  int workers = 0;   // 0: as many as the run had cores.
+};
+// A file for weftrun --map.
+void print_map(const map_request& request);
 void compare_runs(const std::vector<std::string>& files, bool csv);
 void write_breakdown_report(const breakdown_request& request);
 
