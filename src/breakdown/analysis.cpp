@@ -90,6 +90,8 @@ void add_ranks(summary& s, const record& r) {
       if (!one.has_ended) one.last_call = place_of(r, rank, a.current_site);
       s.rank_seconds += one.seconds;
       s.causes_lost += a.causes_lost;
+      one.could_run_elsewhere = r.seconds(a.could_run_elsewhere);
+      s.could_run_elsewhere_seconds += one.could_run_elsewhere;
       message_summary& m = s.messages;
       m.sent += a.sent;
       m.bytes += a.sent_bytes;
@@ -113,9 +115,40 @@ void add_ranks(summary& s, const record& r) {
   });
 }
 
+// What the cores of a job do: each worker has one, or those of a process share so many.
+class core_sums {
+ public:
+  void add(const account& a, double useful) {
+    of_process& p = processes_[a.process];
+    ++p.workers;
+    p.threads = a.threads;
+    p.useful += useful;
+  }
+  [[nodiscard]] int cores() const {
+    int count = 0;
+    for (const auto& [process, p] : processes_) count += p.cores();
+    return count;
+  }
+  // The core of most use has so much at least.
+  [[nodiscard]] double most_at_least() const {
+    double most = 0;
+    for (const auto& [process, p] : processes_) most = std::max(most, p.useful / p.cores());
+    return most;
+  }
+
+ private:
+  struct of_process {
+    int workers = 0, threads = 0;
+    double useful = 0;
+    [[nodiscard]] int cores() const { return threads == 0 ? workers : std::min(workers, threads); }
+  };
+  std::map<int, of_process> processes_;
+};
+
 void add_efficiencies(summary& s, const record& r) {
   std::map<std::pair<int, int>, std::pair<double, double>> of_worker;  // Own and stolen.
   std::map<std::pair<int, int>, double> asleep_of_worker;
+  std::map<std::pair<int, int>, const account*> account_of_worker;
   std::uint64_t chain = 0;
   for (const rank_summary& one : s.by_rank) {
     if (!one.has_run) continue;
@@ -125,10 +158,12 @@ void add_efficiencies(summary& s, const record& r) {
     double& asleep = asleep_of_worker[{one.process, one.worker}];
     asleep = std::max(asleep, one.share_seconds[index_of(share::asleep)]);
     stolen += one.share_seconds[index_of(share::stealing)];
+    account_of_worker[{one.process, one.worker}] = &r.of(one.rank);
     chain = std::max(chain, r.of(one.rank).critical);
   }
   s.workers = static_cast<int>(of_worker.size());
   if (of_worker.empty() || s.seconds <= 0) return;
+  core_sums cores;
   double own = 0, stolen = 0, most = 0;
   for (auto& [where, useful] : of_worker) {
     // Ranks of one worker sleep at the same time, and while others of it compute.
@@ -137,8 +172,11 @@ void add_efficiencies(summary& s, const record& r) {
     own += useful.first;
     stolen += useful.second;
     most = std::max(most, useful.first + useful.second);
+    cores.add(*account_of_worker[where], useful.first + useful.second);
   }
-  const auto count = static_cast<double>(of_worker.size());
+  s.cores = cores.cores();
+  most = std::max(most, cores.most_at_least());
+  const auto count = static_cast<double>(s.cores);
   efficiencies& e = s.efficiency;
   e.own = own / (s.seconds * count);
   e.stolen = stolen / (s.seconds * count);
@@ -159,6 +197,7 @@ struct region_sums {
   struct of_worker {
     double useful = 0;
     std::uint64_t elapsed_most = 0, asleep_most = 0;  // They sleep at the same time.
+    const account* one = nullptr;
   };
   std::map<std::pair<int, int>, of_worker> workers;
 
@@ -170,6 +209,7 @@ struct region_sums {
     stealing += static_cast<double>(t.stealing);
     waiting += static_cast<double>(t.waiting);
     of_worker& w = workers[{a.process, a.worker}];
+    w.one = &a;
     w.useful += static_cast<double>(t.computing - std::min(t.asleep, t.computing) + t.stealing);
     w.elapsed_most = std::max(w.elapsed_most, t.elapsed);
     w.asleep_most = std::max(w.asleep_most, t.asleep);
@@ -181,16 +221,21 @@ struct region_sums {
     s.entries = entries;
     s.ranks = ranks;
     double most = 0, time = 0, useful = 0;
+    core_sums cores;
     for (const auto& [worker, w] : workers)
       time = std::max({time, w.useful, static_cast<double>(w.elapsed_most)});
     for (const auto& [worker, w] : workers) {
       const double with_sleep = std::min(w.useful + static_cast<double>(w.asleep_most), time);
       useful += with_sleep;
       most = std::max(most, with_sleep);
+      cores.add(*w.one, with_sleep);
     }
+    // Workers that share cores are in it one after the other, too.
+    most = std::max(most, cores.most_at_least());
+    time = std::max(time, most);
     s.seconds = r.seconds(static_cast<std::uint64_t>(time));
     if (time <= 0) return s;
-    const auto count = static_cast<double>(workers.size());
+    const auto count = static_cast<double>(cores.cores());
     const double ideal = std::clamp(static_cast<double>(critical_most), std::min(most, time), time);
     s.parallel = useful / (time * count);
     s.stolen = stealing / (time * count);
@@ -397,6 +442,12 @@ void advise(summary& s) {
         "ranks could run {:.0f} % of their time while another rank of their worker did: more "
         "workers, or fewer ranks, would end sooner where cores are free",
         percent_of_ranks(s.share_seconds[index_of(share::queued)])));
+  if (percent_of_ranks(s.could_run_elsewhere_seconds) > 2)
+    s.advice.push_back(formatted(
+        "ranks could run {:.0f} % of their time although a core was free{}",
+        percent_of_ranks(s.could_run_elsewhere_seconds),
+        s.cores < s.workers ? ": workers change threads often, or other programs had the core"
+                            : ": weftrun --moving lets an idle core take them"));
   if (s.advice.empty())
     s.advice.push_back("nothing stands out: no wait, and no uneven share, has 2 % of the time");
 }

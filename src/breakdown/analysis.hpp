@@ -34,6 +34,7 @@ struct rank_summary {
   bool has_run = false;
   bool has_ended = false;
   double seconds = 0;
+  double could_run_elsewhere = 0;  // Seconds in which it could run although a core was free.
   std::array<double, profile::share_count> share_seconds{};
   std::string
       last_call;  // The call in which the rank was if it did not end: "MPI_Recv in f at a.c:3".
@@ -94,6 +95,7 @@ struct message_summary {
 struct summary {
   std::string program, host, processor, settings;
   int ranks = 0, processes = 0, workers = 0;
+  int cores = 0;  // As many as workers, or as many as those share.
   int exit_status = 0;
   int ended = 0;  // Ranks that came to their end.
   int seen = 0;   // Ranks whose accounts are here.
@@ -110,6 +112,8 @@ struct summary {
   std::vector<region_summary> regions;     // The longest first.
   std::vector<region_summary> iterations;  // They are in their order, region by region.
   std::uint64_t causes_lost = 0;
+  // Of all ranks: they could run, as far as is known, and did not, although a core of their process was free.
+  double could_run_elsewhere_seconds = 0;
   std::vector<std::string> advice;
   std::optional<run_summary> run;  // What the events say, where there are any.
 };

@@ -154,7 +154,9 @@ class parts_reader {
       within("place of an event", row.place, 0, static_cast<double>(header.places) - 1);
     const bool has_rank =
         row.rank >= 0 || (row.kind != trace_kind::task && row.kind != trace_kind::beside);
-    if (row.kind == trace_kind::park || !has_rank) return;
+    const bool is_of_worker = row.kind == trace_kind::park || row.kind == trace_kind::move ||
+                              row.kind == trace_kind::no_thread;
+    if (is_of_worker || !has_rank) return;
     within("rank of an event", row.rank, 0, header.ranks - 1);
     const auto rank = static_cast<std::size_t>(row.rank);
     has_events_ = true;

@@ -212,7 +212,7 @@ function draw_sizes() {
 
 // --- What if.
 function draw_what_if() {
-  const T = data.seconds, W = Math.max(data.workers, 1), options = [];
+  const T = data.seconds, W = Math.max(data.cores || data.workers, 1), options = [];
   const mean = data.efficiency.parallel * T, most = data.efficiency.communication * T;
   options.push({ name: "transfer of messages", part: Math.max(0, T - data.efficiency.ideal_seconds), by: 0 });
   options.push({ name: "waiting in chains of ranks", part: Math.max(0, data.efficiency.ideal_seconds - most), by: 0 });

@@ -57,6 +57,7 @@ class checker {
       within(which, "caller", callers[i].caller, -1, static_cast<std::int64_t>(i) - 1);
       end_text(callers[i].place);
     }
+    within(who, "threads", a.threads, 0, workers_max);
     for (char(&object)[256] : a.objects) end_text(object);
     for (std::size_t i = 0; i < a.sites.size(); ++i) {
       site& s = a.sites[i];

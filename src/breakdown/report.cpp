@@ -136,6 +136,8 @@ std::string text_of(const summary& s) {
       "collectives\n",
       m.sent, bytes_text(m.bytes), m.unexpected, m.rendezvous, m.collectives);
   text += calls_text(s);
+  if (const double part = percent(s.could_run_elsewhere_seconds, s.rank_seconds); part >= 0.1)
+    text += formatted("  could run although a core was free: {:.1f}%\n", part);
   if (s.causes_lost != 0) text += formatted("  causes not known: {}\n", s.causes_lost);
   if (s.run) text += text_of(*s.run);
   for (const std::string& line : s.advice) text += formatted("  * {}\n", line);
@@ -195,6 +197,7 @@ std::string json_of(const summary& s) {
   add("ranks_ended", formatted("{}", s.ended));
   add("processes", formatted("{}", s.processes));
   add("workers", formatted("{}", s.workers));
+  add("cores", formatted("{}", s.cores));
   add("exit_status", formatted("{}", s.exit_status));
   add("seconds", formatted("{:.9g}", s.seconds));
   add("rank_seconds", formatted("{:.9g}", s.rank_seconds));
@@ -263,6 +266,7 @@ std::string json_of(const summary& s) {
                               return formatted("[{}, {}]", c.messages, c.bytes);
                             })));
   if (s.run) add("run", json_of(*s.run));
+  add("could_run_elsewhere", formatted("{:.9g}", s.could_run_elsewhere_seconds));
   add("causes_lost", formatted("{}", s.causes_lost));
   add("advice", listed(s.advice, s.advice.size(), [](const auto& a) { return quoted(a); }), true);
   return text + "}\n";

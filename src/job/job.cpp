@@ -86,6 +86,7 @@ bool start_accounts(const job& j, const placement& places, std::uint64_t number)
   shape.ranks = static_cast<int>(places.of_rank.size());
   shape.processes = places.process_count;
   shape.workers = j.workers->worker_count();
+  if (j.workers->at(0).moves()) shape.threads = places.workers.threads;
   for (const int node : j.node_of_process)
     shape.has_other_hosts = shape.has_other_hosts || node != j.node_of_process.front();
   shape.program = program_invocation_name;

@@ -19,35 +19,34 @@ namespace weft::detail {
 namespace {
 
 // Why workers of this job stay on their threads although options::moving lets them move; empty: they need not.
-std::string why_bound(const options& how, int processes) {
-  if (processes > 1) return "the job has several processes";
+std::string why_bound(const options& how) {
   if (how.schedule) return "a schedule is of one worker";
-  // Records of both are kept by thread.
-  if (!how.trace_file.empty()) return "a timeline shows what each thread does";
-  const char* const accounts = std::getenv(accounts_variable);
-  if (how.breakdown || (accounts != nullptr && *accounts != '\0'))
-    return "a breakdown has an account of each thread";
   if (how.check) return "--check looks at the locks that each thread holds";
   return {};
 }
 
 // Looked at once, before workers are planned.
-void settle_moving(options& how, int processes, bool tells) {
+void settle_moving(options& how, bool tells) {
   if (how.moving == "off") return;
-  const std::string why = why_bound(how, processes);
+  const std::string why = why_bound(how);
   if (why.empty()) return;
   how.moving = "off";
   if (tells) log_line("moving: workers stay on their threads, since {}", why);
 }
 
 // How many workers that move `ranks` need on so many cores: one for each rank as long as a thread can look at all of
-// its workers in little time, else one for a few.
-int moving_workers(int ranks, int cores) noexcept {
+// its workers in little time, else one for a few. Of several processes on a host each worker has a ring for each worker of
+// the others.
+int moving_workers(int ranks, int cores, int processes_of_host) noexcept {
   constexpr int ranks_of_worker_max = 4, workers_of_core = 16, workers_of_core_max = 60;
+  constexpr int workers_of_host_max = 64;
   int each = 1;
   while (each < ranks_of_worker_max && (ranks + each - 1) / each > workers_of_core * cores)
     each *= 2;
-  return std::min({(ranks + each - 1) / each, workers_of_core_max * cores, workers_max});
+  const int most = processes_of_host == 1
+                       ? workers_max
+                       : std::max(cores, workers_of_host_max / processes_of_host);
+  return std::max(1, std::min({(ranks + each - 1) / each, workers_of_core_max * cores, most}));
 }
 
 // The workers of one process, on the hardware threads that are its own.
@@ -79,9 +78,9 @@ scheduler_options plan_workers(const options& how, const std::vector<hardware_th
 placement place_in_one_process(options& how) {
   const topology& machine = machine_topology();
   const int cores = static_cast<int>(machine.threads.size());
-  settle_moving(how, 1, true);
+  settle_moving(how, true);
   if (how.workers == 0 && how.moving != "off" && how.ranks > cores)
-    how.workers = std::max(cores, moving_workers(how.ranks, cores));
+    how.workers = std::max(cores, moving_workers(how.ranks, cores, 1));
   if (how.workers == 0) how.workers = how.ranks == 0 ? cores : std::min(cores, how.ranks);
   if (how.ranks == 0) how.ranks = how.workers;
   how.workers = std::min(how.workers, how.ranks);
@@ -174,18 +173,26 @@ placement place_in_processes(options& how, bootstrap& between, const std::string
   if (how.schedule)
     throw error("a schedule is repeatable in one process only; this job has " +
                 std::to_string(processes));
-  settle_moving(how, processes, process == 0);
+  settle_moving(how, process == 0);
   const topology& machine = machine_topology();
   between.put(run + "settings", settings_in_common(how));
   between.put(run + "cores", list_of_cores(machine));
+  between.put(run + "moving", how.moving);  // Programs of one job may differ.
   tell_faces(between, run);
   between.fence();
   std::vector<std::string> settings;
   std::vector<std::string> cores;
+  std::vector<bool> moves;
   for (int p = 0; p < processes; ++p) {
     settings.push_back(between.get(p, run + "settings"));
     cores.push_back(between.get(p, run + "cores"));
+    moves.push_back(between.get(p, run + "moving") != "off");
   }
+  const auto processes_of_host = [&](int of) {
+    int count = 0;
+    for (int p = 0; p < processes; ++p) count += between.node_of(p) == between.node_of(of) ? 1 : 0;
+    return count;
+  };
   check_agreement(settings, process);
 
   if (how.ranks == 0) {
@@ -206,8 +213,12 @@ placement place_in_processes(options& how, bootstrap& between, const std::string
     const job_part& part = parts[i];
     const int ranks_at_most = (part.ranks + part.processes - 1) / part.processes;
     const auto workers_of = [&](int p) {
-      const int wanted =
-          how.workers != 0 ? how.workers : static_cast<int>(share_of(p, between, cores).count);
+      int wanted = how.workers;
+      if (wanted == 0) {
+        wanted = static_cast<int>(share_of(p, between, cores).count);
+        if (moves[static_cast<std::size_t>(p)] && ranks_at_most > wanted)
+          wanted = std::max(wanted, moving_workers(ranks_at_most, wanted, processes_of_host(p)));
+      }
       return std::min(wanted, ranks_at_most);
     };
     const int next_part = first_process + part.processes;

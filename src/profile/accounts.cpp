@@ -16,6 +16,7 @@
 #include "base/format.hpp"
 #include "profile/experiment.hpp"
 #include "profile/live_account.hpp"
+#include "profile/worker_accounts.hpp"
 #include "trace/event_file.hpp"
 #include "trace/noted_caller.hpp"
 #include "trace/timeline.hpp"
@@ -26,6 +27,7 @@ namespace weft::profile {
 constinit process_accounts here;
 constinit thread_local live* running = nullptr;
 constinit thread_local live* ran_last = nullptr;
+constinit thread_local std::uint64_t engaged_from = 0, engaged_until = 0;
 constinit thread_local const void* noted_address = nullptr;
 
 namespace {
@@ -106,10 +108,13 @@ void note_event(trace_phase phase, trace_kind kind, int rank, std::uint64_t now)
       if (p != nullptr) ran_last = p;
       if (p == nullptr || p->a->state != life::running) return;
       if (begins && std::exchange(p->is_off, false)) {
+        if (p->a->current == share::queued)
+          p->a->could_run_elsewhere += free_until(now) - p->free_before;
         leave(*p, now);
       } else if (!begins && !p->is_off) {
         p->is_off = p->was_off = true;
         const share s = p->a->current;
+        if (s != share::waiting && s != share::asleep) p->free_before = free_until(now);
         enter(*p, s == share::waiting || s == share::asleep ? s : share::queued, now);
       }
       return;
@@ -184,6 +189,7 @@ beginning start(const std::string& path, const job_shape& shape) {
   here.header = header;
   here.bytes = bytes;
   here.rank_count = ranks;
+  here.threads = shape.threads;
   auto* at = static_cast<std::byte*>(memory) + header_bytes;
   here.ranks = reinterpret_cast<account*>(at);
   at += ranks * sizeof(account);
@@ -193,6 +199,7 @@ beginning start(const std::string& path, const job_shape& shape) {
   here.meetings = reinterpret_cast<meeting_slot*>(at + stamps_count * sizeof(stamp_slot));
   here.has_other_hosts = shape.has_other_hosts;
   here.lives.resize(ranks);
+  forget_free_cores();
   here.on.store(true, std::memory_order_relaxed);
   listen_to_events(&note_event);
   return beginning::begun;
@@ -215,6 +222,23 @@ namespace {
 constinit thread_local std::uint64_t first_begun = 0;
 }  // namespace
 
+void exchange_accounts(worker_accounts& with) noexcept {
+  const worker_accounts before{running,     ran_last,     nobody_since,
+                               first_begun, engaged_from, engaged_until};
+  running = with.running;
+  ran_last = with.ran_last;
+  nobody_since = with.nobody_since;
+  first_begun = with.first_begun;
+  engaged_from = with.engaged_from;
+  engaged_until = with.engaged_until;
+  with = before;
+}
+
+void note_engaged(std::uint64_t from, std::uint64_t until) noexcept {
+  engaged_from = from;
+  engaged_until = until;
+}
+
 void begin_rank(int rank, int process, int worker) {
   if (!are_on() || static_cast<std::size_t>(rank) >= here.lives.size()) return;
   auto p = std::make_unique<live>();
@@ -229,11 +253,13 @@ void begin_rank(int rank, int process, int worker) {
   a.process = process;
   here.process = static_cast<std::uint32_t>(process);
   a.worker = worker;
+  a.threads = here.threads;
   // Until now other ranks of its worker ran.
   a.mark = ticks();
   if (first_begun == 0) first_begun = a.mark;
   a.begun = first_begun;
   a.times[static_cast<std::size_t>(share::queued)] = a.mark - a.begun;
+  note_could_run(*p, a.begun, a.mark);
   a.partners.back().rank = no_rank;
   a.state = life::running;
   running = ran_last = p.get();
@@ -244,6 +270,7 @@ void end_rank(int rank) {
   live* const p = find(rank);
   if (p == nullptr || p->a->state != life::running) return;
   const std::uint64_t now = ticks();
+  if (p->a->current == share::computing) note_engaged(p->a->mark, now);
   settle(*p, now);
   // What it computed after its last call.
   if (p->computed != 0) {
@@ -274,6 +301,7 @@ void begin_call(int rank, const char* call, const void* return_address) {
   const std::uint64_t now = ticks();
   int call_site = 0;
   if (is_first) {
+    if (p->a->current == share::computing) note_engaged(p->a->mark, now);
     enter(*p, share::in_calls, now);
     call_site = site_of(*p, address, call);
   }

@@ -25,7 +25,7 @@
 
 namespace weft::profile {
 
-inline constexpr std::uint64_t file_magic = 0x3530'6b61'6572'6277;  // "wbreak05"
+inline constexpr std::uint64_t file_magic = 0x3630'6b61'6572'6277;  // "wbreak06"
 inline constexpr int callers_max = 512;    // Calls of a rank that lead to call sites.
 inline constexpr int objects_max = 16;     // Files of a program that have call sites.
 inline constexpr int sites_max = 128;      // Call sites of a rank; the last takes those beyond.
@@ -141,6 +141,8 @@ struct account {
   std::int32_t rank = 0;
   std::int32_t process = 0;
   std::int32_t worker = 0;  // The number in its process.
+  // How many threads run the workers of its process, where workers move between them; 0: each has its own.
+  std::int32_t threads = 0;
   std::uint64_t begun = 0;  // Ticks.
   std::uint64_t ended = 0;
   std::uint64_t mark = 0;  // When `current` began.
@@ -155,7 +157,9 @@ struct account {
   std::uint64_t collectives = 0;
   std::uint64_t chunks_taken = 0;  // Chunks of other ranks.
   std::uint64_t causes_lost = 0;   // Waits whose stamp had been forgotten.
-  std::uint64_t beyond = 0;        // Sites, waits and partners that found no row of their own.
+  // Ticks in which it could run, as far as is known, while a core of its process was free.
+  std::uint64_t could_run_elsewhere = 0;
+  std::uint64_t beyond = 0;  // Sites, waits and partners that found no row of their own.
   std::array<size_class, size_classes> sizes;
   char objects[objects_max][256] = {};
   std::array<site, sites_max> sites;
@@ -227,6 +231,7 @@ struct job_shape {
   int ranks = 1;
   int processes = 1;
   int workers = 1;  // The number that this process has.
+  int threads = 0;  // As in the accounts.
   bool has_other_hosts = false;
   bool has_call_paths = false;
   std::string program;

@@ -14,6 +14,7 @@
 
 #include "profile/accounts.hpp"
 #include "profile/call_paths.hpp"
+#include "profile/free_cores.hpp"
 #include "profile/stamps.hpp"
 #include "trace/message_numbers.hpp"
 
@@ -41,6 +42,7 @@ struct live {
   const void* counter = nullptr;  // That the messages count at which it waits for; null: for none.
   std::uint64_t arrived = 0;
   bool was_off = false;
+  std::uint64_t free_before = 0;  // Ticks of free cores until the rank was queued.
   // What has come last of what it waits for.
   bool has_come = false;
   stamp latest;
@@ -102,6 +104,7 @@ struct process_accounts {
   bool has_other_hosts = false;  // The job.
   std::vector<std::unique_ptr<live>> lives;
   bool had_job = false;
+  int threads = 0;  // As in the accounts.
 };
 
 extern constinit process_accounts here;
@@ -109,6 +112,8 @@ extern constinit process_accounts here;
 extern constinit thread_local live* running;
 // The rank that ran last, whose wait gives the thread its time.
 extern constinit thread_local live* ran_last;
+// When this thread's worker has looked at no mail last.
+extern constinit thread_local std::uint64_t engaged_from, engaged_until;
 
 inline live* find(int rank) noexcept {
   if (!here.on.load(std::memory_order_relaxed)) return nullptr;
@@ -140,6 +145,10 @@ inline void leave(live& p, std::uint64_t now) noexcept {
   if (p.depth == 0) return;
   const auto depth = static_cast<std::size_t>(--p.depth);
   if (depth < p.outer.size()) p.a->current = p.outer[depth];
+}
+// The rank could run from then until now, and did not.
+inline void note_could_run(live& p, std::uint64_t from, std::uint64_t until) noexcept {
+  if (until > from) p.a->could_run_elsewhere += free_until(until) - free_until(from);
 }
 // Ticks of a wait that were used for something else.
 inline std::uint64_t used(const account& a) noexcept {

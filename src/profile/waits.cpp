@@ -102,6 +102,7 @@ std::uint64_t close_wait(live& p, std::uint64_t now) noexcept {
   // It could run from then on, and another rank of its worker did.
   if (p.was_off && p.arrived != 0 && p.arrived < now) {
     const std::uint64_t queued = std::min(now - std::max(p.arrived, p.wait_begun), waited);
+    note_could_run(p, now - queued, now);
     a.times[static_cast<std::size_t>(share::waiting)] -= queued;
     a.times[static_cast<std::size_t>(share::queued)] += queued;
     waited -= queued;
@@ -133,6 +134,9 @@ void split_wait(live& p, wait_state state, std::uint64_t waited, const stamp& ca
   if (cause.rank >= 0 && cause.time > p.wait_begun && cause.rank != p.a->rank)
     late = std::min(cause.time - p.wait_begun, waited);
   if (late != 0 && has_experiment()) credit(p);
+  // What it waited for had come, and its worker did not look.
+  if (cause.rank >= 0)
+    note_could_run(p, std::max({engaged_from, cause.time, p.wait_begun}), engaged_until);
   add_wait(p, state, late, cause);
   add_wait(p, wait_state::transfer, waited - late, {0, 0, cause.rank, cause.site});
 }

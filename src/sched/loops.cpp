@@ -254,6 +254,8 @@ bool worker::steal_from(worker& victim, bool was_woken) {
     owner_.wake_thieves(victim.index_,
                         static_cast<int>(std::clamp<std::int64_t>(slot.claims.remaining(), 0, 2)));
   {
+    if (tracing()) [[unlikely]]
+      note_busy();
     const trace_span traced(trace_kind::chunk_stolen, l.number, claim.first);
     stolen_from_number_.store(l.number, std::memory_order_relaxed);  // Relaxed, twice: a hint.
     run_chunks(l, claim);

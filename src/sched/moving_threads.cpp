@@ -7,16 +7,17 @@
 #include <string>
 #include <utility>
 
-#include "base/assert.hpp"
 #include "base/clock.hpp"
 #include "base/format.hpp"
 #include "base/kernel.hpp"
 #include "base/sleeping_threads.hpp"
 #include "base/start_thread.hpp"
+#include "profile/free_cores.hpp"
 #include "sched/alternate_stack.hpp"
 #include "sched/scheduler.hpp"
 #include "sched/worker.hpp"
 #include "sched/worker_thread.hpp"
+#include "trace/trace.hpp"
 
 namespace weft {
 namespace {
@@ -28,6 +29,11 @@ constexpr std::uint64_t take_after_ns = 30'000;
 constexpr std::uint64_t idle_spin_ns = 100'000;
 // A thread sleeps at the words of at most this many workers: the kernel takes 128.
 constexpr std::size_t words_slept_at_max = 120;
+
+// How long a thread runs other workers before it looks at the device of one that is put down: nobody else can tell what has come.
+constexpr std::uint64_t look_at_events_after_ns = 5'000;
+// After how long another thread makes such a worker park, so that its device rings.
+constexpr std::uint64_t park_after_ns = 1'000'000;
 
 // How often the lookout looks: while some thread is busy, and otherwise.
 constexpr std::chrono::microseconds tick(1'000), idle_tick(5'000);
@@ -60,9 +66,18 @@ moving_threads::moving_threads(scheduler& of, int threads)
 moving_threads::~moving_threads() = default;
 
 void moving_threads::run() {
+  if (tracing()) {
+    worker_events kept;
+    exchange_events(kept);
+    for (worker_place& p : places_) {
+      trace_thread(p.of->index_);
+      exchange_events(p.events);
+      p.accounts.first_begun = p.put_down_ticks = ticks();
+    }
+    exchange_events(kept);
+  }
   for (worker_place& p : places_) {
     worker& w = *p.of;
-    WEFT_ASSERT(w.events_ == nullptr);
     w.root_.stack = w.stacks_.take();
     w.root_.flow.emplace(w.root_.stack, &moving_threads::root_main, &p);
     w.running_ = &w.root_;
@@ -127,15 +142,48 @@ void moving_threads::begin(moving_thread& me) noexcept {
   me.number.store(gettid(), std::memory_order_relaxed);
 }
 
+void moving_threads::begin_records(worker_place& p, int moved_to) noexcept {
+  exchange_events(p.events);
+  exchange_accounts(p.accounts);
+  const std::uint64_t now = ticks();
+  if (!p.has_parked) {
+    profile::note_engaged(p.put_down_ticks, now);
+    record_trace_event(trace_phase::end, trace_kind::no_thread, -1, 0, 0, nullptr, now);
+  }
+  if (moved_to >= 0)
+    record_trace_event(trace_phase::instant, trace_kind::move, -1, moved_to, 0, nullptr, now);
+}
+
+void moving_threads::end_records(worker_place& p) noexcept {
+  p.of->note_busy();
+  p.put_down_ticks = ticks();
+  if (!p.has_parked)
+    record_trace_event(trace_phase::begin, trace_kind::no_thread, -1, 0, 0, nullptr,
+                       p.put_down_ticks);
+  exchange_accounts(p.accounts);
+  exchange_events(p.events);
+}
+
+void moving_threads::note_free(moving_thread& me, bool is_free) noexcept {
+  if (std::exchange(me.is_free, is_free) == is_free) return;
+  if (is_free)
+    profile::begin_free_core();
+  else
+    profile::end_free_core();
+}
+
 // Runs the worker, whose runner the thread is, until that is put down.
 void moving_threads::go_on(moving_thread& me, worker_place& p) noexcept {
   worker& w = *p.of;
   fiber& f = *w.running_;
   const bool is_new_here = w.thread_.error_number != me.state.error_number;
-  if (!me.is_spare && p.thread.load(std::memory_order_relaxed) != me.index) {
+  const bool moves = !me.is_spare && p.thread.load(std::memory_order_relaxed) != me.index;
+  if (moves) {
     p.thread.store(me.index, std::memory_order_relaxed);
     ++w.counts_.moves;
   }
+  if (tracing()) [[unlikely]]
+    begin_records(p, moves ? me.index : -1);
   p.on = &me;
   w.thread_ = me.state;
   w.thread_number_.store(me.number.load(std::memory_order_relaxed), std::memory_order_relaxed);
@@ -153,6 +201,8 @@ void moving_threads::go_on(moving_thread& me, worker_place& p) noexcept {
     worker::hooks.change(me.own);
   worker::current_worker_ = nullptr;
   worker::caller_ = nullptr;
+  if (tracing()) [[unlikely]]
+    end_records(p);
   me.runs.store(-1, std::memory_order_relaxed);
   w.thread_number_.store(0, std::memory_order_relaxed);
   p.on = nullptr;
@@ -194,16 +244,23 @@ moving_threads::rested moving_threads::rest(worker& here, const waiter* w,
     send_elsewhere(p);
   } else if (!me.is_spare) {
     const std::uint64_t now = now_ns();
+    // It has come for one pass, which has found nothing.
+    if (std::exchange(p.only_looks, false) && here.passes() <= p.passes_then + 1)
+      has_worked = false;
     if (has_worked || me.idle_since_ns == 0) me.idle_since_ns = now;
     me.chosen = choose_own(me);
     if (me.chosen == nullptr && w != nullptr && now - me.idle_since_ns >= take_after_ns)
       me.chosen = choose_others(me);
+    if (me.chosen != nullptr)
+      me.idle_since_ns = 0;
+    else
+      me.chosen = choose_to_look(me, now);
     if (me.chosen == nullptr) {
       give_core_up();  // A spare thread could use it, or another program.
       return rested::alone;
     }
-    me.idle_since_ns = 0;
   }
+  if (here.events_ != nullptr) p.looked_outside_ns.store(now_ns(), std::memory_order_relaxed);
   p.rests_in = w;
   put_down(here);
   return std::exchange(p.is_to_park, false) ? rested::is_to_park : rested::was_away;
@@ -215,14 +272,50 @@ void moving_threads::sleep(worker& here, std::int64_t timeout_ns) noexcept {
   p.has_parked = true;
   p.wakes_at_ns.store(timeout_ns < 0 ? 0 : now_ns() + static_cast<std::uint64_t>(timeout_ns),
                       std::memory_order_relaxed);
+  const event_source::bell bell =
+      here.events_ != nullptr ? here.events_->ringing() : event_source::bell{};
+  p.bell_value.store(bell.value, std::memory_order_relaxed);
+  p.bell_is_shared.store(bell.shared, std::memory_order_relaxed);
+  p.bell.store(bell.word, std::memory_order_relaxed);
   put_down(here);
   p.has_parked = p.is_to_park = false;
   p.wakes_at_ns.store(0, std::memory_order_relaxed);
+  p.bell.store(nullptr, std::memory_order_relaxed);
   if (!here.spot_.is_awake()) owner_.parked_.leave(here.spot_);  // Its time is over.
+}
+
+void moving_threads::stay(worker& here) noexcept {
+  worker_place& p = *here.place_;
+  // Relaxed: whoever runs the worker later sees it.
+  p.stays.store(p.stays.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  while (p.on->is_spare) {
+    p.rests_in = nullptr;
+    put_down(here);
+  }
+}
+
+void moving_threads::may_move(worker& here) noexcept {
+  worker_place& p = *here.place_;
+  p.stays.store(p.stays.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+}
+
+kept_on_thread::kept_on_thread(worker* here) noexcept
+    : kept_(here != nullptr && here->moves() && !worker::in_chunk() ? here : nullptr) {
+  if (kept_ != nullptr) moving_threads::stay(*kept_);
+}
+
+kept_on_thread::~kept_on_thread() {
+  if (kept_ != nullptr) moving_threads::may_move(*kept_);
+}
+
+bool kept_on_thread::keep_for_good() noexcept {
+  if (kept_ != nullptr) moving_threads::stay(*kept_);
+  return kept_ != nullptr;
 }
 
 // It will be another thread's worker, which is called when it has been put down.
 void moving_threads::send_elsewhere(worker_place& p) noexcept {
+  if (p.stays.load(std::memory_order_relaxed) != 0) return;
   const auto threads = static_cast<std::uint32_t>(count_);
   p.thread.store(static_cast<int>(p.of->next_random() % threads), std::memory_order_relaxed);
   ++p.of->counts_.moves;
@@ -230,19 +323,71 @@ void moving_threads::send_elsewhere(worker_place& p) noexcept {
 
 // --- Which worker a thread runs ---------------------------------------------------------------------
 
+namespace {
+
+// Of a parked worker: something has come to its device, which nobody but the worker has looked at.
+bool is_rung(const worker_place& p) noexcept {
+  const std::atomic<std::uint32_t>* const bell = p.bell.load(std::memory_order_relaxed);
+  return bell != nullptr &&
+         bell->load(std::memory_order_relaxed) != p.bell_value.load(std::memory_order_relaxed);
+}
+
+// Of a parked worker: nobody need wake it.
+bool wakes_by_itself(const worker_place& p) noexcept {
+  const std::uint64_t at = p.wakes_at_ns.load(std::memory_order_relaxed);
+  return (at != 0 && now_ns() >= at) || is_rung(p);
+}
+
+}  // namespace
+
+// Takes the worker, unless it stays on another thread.
+bool moving_threads::take(worker_place& p, std::uint32_t runner) noexcept {
+  const auto may_have_it = [&] {
+    return p.stays.load(std::memory_order_relaxed) == 0 ||
+           runner == static_cast<std::uint32_t>(p.thread.load(std::memory_order_relaxed)) + 1;
+  };
+  if (!may_have_it() || !p.runner.try_take(runner)) return false;
+  if (may_have_it()) return true;
+  p.runner.put_down();
+  return false;
+}
+
 // True: the caller, `runner`, is its runner now, and the worker has something to do.
 bool moving_threads::take_if_it_can_go_on(worker_place& p, std::uint32_t runner) noexcept {
   worker& w = *p.of;
-  const auto is_late = [&] {
-    const std::uint64_t at = p.wakes_at_ns.load(std::memory_order_relaxed);
-    return at != 0 && now_ns() >= at;
-  };
-  if (p.runner.number() != p.runner.nobody || (w.is_parked() && !is_late())) return false;
-  if (!p.runner.try_take(runner)) return false;
-  if (p.has_parked ? !w.is_parked() || is_late() : p.rests_in == nullptr || w.has_work(*p.rests_in))
+  if (p.runner.number() != p.runner.nobody || (w.is_parked() && !wakes_by_itself(p))) return false;
+  if (!take(p, runner)) return false;
+  if (p.has_parked ? !w.is_parked() || wakes_by_itself(p)
+                   : p.rests_in == nullptr || w.has_work_inside(*p.rests_in))
     return true;
   p.runner.put_down();
   return false;
+}
+
+// True: the caller, `runner`, is its runner now, and the worker, which rests, has not looked at its device for long. What
+// comes from other processes its own fibers alone can take.
+bool moving_threads::take_to_look(worker_place& p, std::uint32_t runner, std::uint64_t now,
+                                  std::uint64_t after_ns) noexcept {
+  // Another thread may have looked after `now`.
+  if (p.of->events_ == nullptr || p.runner.number() != p.runner.nobody || p.of->is_parked() ||
+      now < p.looked_outside_ns.load(std::memory_order_relaxed) + after_ns)
+    return false;
+  if (!take(p, runner)) return false;
+  if (p.has_parked) {
+    p.runner.put_down();
+    return false;
+  }
+  p.only_looks = true;
+  p.passes_then = p.of->passes();
+  return true;
+}
+
+worker_place* moving_threads::choose_to_look(moving_thread& me, std::uint64_t now) noexcept {
+  for (worker_place& p : places_)
+    if (p.thread.load(std::memory_order_relaxed) == me.index &&
+        take_to_look(p, me.runner(), now, look_at_events_after_ns))
+      return &p;
+  return nullptr;
 }
 
 worker_place* moving_threads::choose_own(moving_thread& me) noexcept {
@@ -268,7 +413,12 @@ worker_place* moving_threads::choose_others(const moving_thread& me) noexcept {
       const int its = p.thread.load(std::memory_order_relaxed);
       if (its == me.index || (node_of(its) == node_of(me.index)) != same_node) continue;
       const int runs = threads_[static_cast<std::size_t>(its)].runs.load(std::memory_order_relaxed);
-      if (runs >= 0 && take_if_it_can_go_on(p, me.runner())) return &p;
+      if (runs < 0) continue;  // It looks at them itself.
+      if (take_if_it_can_go_on(p, me.runner())) return &p;
+      if (take_to_look(p, me.runner(), now_ns(), park_after_ns)) {
+        p.is_to_park = true;
+        return &p;
+      }
     }
   return nullptr;
 }
@@ -279,11 +429,15 @@ void moving_threads::serve(moving_thread& me) noexcept {
   while (!is_over()) {
     worker_place* next = std::exchange(me.chosen, nullptr);
     if (next == nullptr) next = choose_own(me);
-    if (next != nullptr)
-      go_on(me, *next);
-    else
+    if (next == nullptr) {
       idle(me);
+      continue;
+    }
+    if (tracing()) [[unlikely]]
+      note_free(me, false);
+    go_on(me, *next);
   }
+  if (tracing()) note_free(me, false);
   me.own.flow.reset();
 }
 
@@ -297,6 +451,8 @@ void moving_threads::idle(moving_thread& me) noexcept {
       me.chosen = &p;
       return;
     }
+  if (tracing()) [[unlikely]]
+    note_free(me, true);
   const std::uint64_t now = now_ns();
   if (me.idle_since_ns == 0) me.idle_since_ns = now;
   if (now - me.idle_since_ns >= take_after_ns) {
@@ -320,6 +476,9 @@ void moving_threads::sleep_idle(moving_thread& me) noexcept {
   std::uint64_t deadline = 0;
   const auto sleep_at = [&](const worker_place& p) {
     me.words.add(p.of->spot_.word(), parking_spot<>::parked);
+    if (const auto* const bell = p.bell.load(std::memory_order_relaxed); bell != nullptr)
+      me.words.add(*bell, p.bell_value.load(std::memory_order_relaxed),
+                   p.bell_is_shared.load(std::memory_order_relaxed));
     me.slept_at.push_back(&p);
     if (const std::uint64_t at = p.wakes_at_ns.load(std::memory_order_relaxed); at != 0)
       deadline = deadline == 0 ? at : std::min(deadline, at);
@@ -333,7 +492,7 @@ void moving_threads::sleep_idle(moving_thread& me) noexcept {
       return;  // There is something to do. But a spare thread calls when it puts the worker down.
   }
   for (const worker_place& p : places_) {
-    if (me.slept_at.size() >= words_slept_at_max) break;
+    if (me.words.size() >= words_slept_at_max) break;
     const int its = p.thread.load(std::memory_order_relaxed);
     if (its != me.index && p.of->is_parked() &&
         threads_[static_cast<std::size_t>(its)].runs.load(std::memory_order_relaxed) >= 0)
@@ -349,7 +508,7 @@ void moving_threads::sleep_idle(moving_thread& me) noexcept {
   // Whoever woke one of these has woken this thread only, and another one may have to know: the worker's own, which has
   // gone to sleep meanwhile, or one to which it has moved while this thread slept.
   for (const worker_place* p : me.slept_at)
-    if (!p->of->is_parked()) {
+    if (!p->of->is_parked() || is_rung(*p)) {
       const int its = p->thread.load(std::memory_order_relaxed);
       if (its != me.index) threads_[static_cast<std::size_t>(its)].called.call();
     }
@@ -405,9 +564,15 @@ void moving_threads::look() {
     moving_thread& t = threads_[its];
     if (p.runner.number() != p.runner.nobody) continue;
     if (t.runs.load(std::memory_order_relaxed) < 0) continue;  // It looks at them itself.
-    if (p.of->is_parked() && p.wakes_at_ns.load(std::memory_order_relaxed) == 0) continue;
+    if (p.of->is_parked() && p.wakes_at_ns.load(std::memory_order_relaxed) == 0 && !is_rung(p))
+      continue;
     t.is_wanted.store(true, std::memory_order_relaxed);
-    if (seen_[its].ticks < busy_ticks || !take_if_it_can_go_on(p, lookout)) continue;
+    if (seen_[its].ticks < busy_ticks) continue;
+    if (!take_if_it_can_go_on(p, lookout)) {
+      // It parks on another thread, so that its device rings.
+      if (!take_to_look(p, lookout, now_ns(), park_after_ns)) continue;
+      p.is_to_park = true;
+    }
     if (has_held_long(t, seen_[its]) && !call_an_idle_one() && give_to_spare(p)) continue;
     p.runner.put_down();
     if (call_an_idle_one()) return;  // It takes one of them; the next look is soon.

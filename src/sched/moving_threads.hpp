@@ -16,9 +16,11 @@
 
 #include "base/limits.hpp"
 #include "fiber/context.hpp"
+#include "profile/worker_accounts.hpp"
 #include "sched/fiber.hpp"
 #include "sync/runner_word.hpp"
 #include "sync/word_list.hpp"
+#include "trace/worker_events.hpp"
 
 namespace weft {
 
@@ -36,12 +38,26 @@ struct alignas(padding_bytes) worker_place {
   std::atomic<int> thread{0};
   std::atomic<std::uint64_t> wakes_at_ns{
       0};  // Of a parked one: when it goes on by itself. 0: never.
+  // Of a parked one: the word that its device rings at, which is always the same; null: whatever comes wakes the worker.
+  std::atomic<const std::atomic<std::uint32_t>*> bell{nullptr};
+  std::atomic<std::uint32_t> bell_value{0};
+  std::atomic<bool> bell_is_shared{false};
+  std::atomic<std::uint64_t> looked_outside_ns{0};  // When it last looked at its device.
   std::atomic<bool> has_ended{false};
+  // How many reasons there are that no other thread runs it. Written by who runs it; others look once more when they do.
+  std::atomic<int> stays{0};
 
   moving_thread* on = nullptr;       // Null while nobody runs it.
   const waiter* rests_in = nullptr;  // The wait in which it was put down; null: it can go on.
   bool has_parked = false;           // It was put down parked.
-  bool is_to_park = false;           // Its thread wants to sleep.
+  // While tracing(), while it has no thread.
+  worker_events events;
+  profile::worker_accounts accounts;
+  std::uint64_t put_down_ticks = 0;
+  bool is_to_park = false;  // Its thread wants to sleep.
+  // It goes on for a look at its device alone, and then had made so many passes.
+  bool only_looks = false;
+  std::uint64_t passes_then = 0;
 };
 
 // A thread that runs workers.
@@ -65,6 +81,7 @@ struct alignas(padding_bytes) moving_thread {
   worker_place* chosen = nullptr;  // It is in this one's runner word already.
   int next = 0;                    // The place at which it looks first.
   std::uint64_t idle_since_ns = 0;
+  bool is_free = false;  // While tracing(): it has no worker to run.
   word_list words;
   std::vector<const worker_place*> slept_at;
 
@@ -96,6 +113,10 @@ class moving_threads {
   [[nodiscard]] rested rest(worker& here, const waiter* w, bool has_worked) noexcept;
   // Whether other workers have waited long for the thread of `here`.
   [[nodiscard]] static bool is_wanted(const worker& here) noexcept;
+  // From now on the worker goes on on the thread on which it returns, one of its own, and on no other; until as many calls of
+  // may_move(). Not called in a chunk of a loop.
+  static void stay(worker& here) noexcept;
+  static void may_move(worker& here) noexcept;
   // The worker has parked. Returns when somebody has woken it or the time is over; negative: no limit.
   void sleep(worker& here, std::int64_t timeout_ns) noexcept;
 
@@ -109,13 +130,21 @@ class moving_threads {
   void serve(moving_thread& me) noexcept;
   void serve_as_spare(moving_thread& me) noexcept;
   void begin(moving_thread& me) noexcept;
+  // While tracing(): what the thread records is the worker's from now on, and the thread's own again.
+  static void begin_records(worker_place& p, int moved_to) noexcept;
+  static void end_records(worker_place& p) noexcept;
+  static void note_free(moving_thread& me, bool is_free) noexcept;
   void go_on(moving_thread& me, worker_place& p) noexcept;
   static void put_down(worker& here) noexcept;
   void send_elsewhere(worker_place& p) noexcept;
   void note_end() noexcept;
 
+  [[nodiscard]] static bool take(worker_place& p, std::uint32_t runner) noexcept;
   [[nodiscard]] bool take_if_it_can_go_on(worker_place& p, std::uint32_t runner) noexcept;
+  [[nodiscard]] bool take_to_look(worker_place& p, std::uint32_t runner, std::uint64_t now,
+                                  std::uint64_t after_ns) noexcept;
   [[nodiscard]] worker_place* choose_own(moving_thread& me) noexcept;
+  [[nodiscard]] worker_place* choose_to_look(moving_thread& me, std::uint64_t now) noexcept;
   [[nodiscard]] worker_place* choose_others(const moving_thread& me) noexcept;
   void idle(moving_thread& me) noexcept;
   void sleep_idle(moving_thread& me) noexcept;
@@ -143,6 +172,21 @@ class moving_threads {
   std::mutex lock_;
   std::condition_variable changed_;
   bool ends_ = false;
+};
+
+// While it lives, the worker that the calling thread runs, if any, goes on on the same thread after each wait.
+class kept_on_thread {
+ public:
+  explicit kept_on_thread(worker* here) noexcept;
+  ~kept_on_thread();
+  kept_on_thread(const kept_on_thread&) = delete;
+  kept_on_thread& operator=(const kept_on_thread&) = delete;
+
+  // Also when this has gone. False: it is so anyway.
+  bool keep_for_good() noexcept;
+
+ private:
+  worker* const kept_;  // Null: it stays anyway.
 };
 
 }  // namespace weft

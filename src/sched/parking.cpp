@@ -15,10 +15,13 @@ bool worker::has_own_work(const waiter& w) noexcept {
 }
 
 bool worker::has_work(const waiter& w) noexcept {
+  return has_work_inside(w) || (events_ != nullptr && (events_->busy() || !events_->arm()));
+}
+
+bool worker::has_work_inside(const waiter& w) noexcept {
   if (has_own_work(w)) return true;
   if (source_ != nullptr && (source_->has_arrivals() || (w.may_switch && source_->has_own())))
     return true;
-  if (events_ != nullptr && (events_->busy() || !events_->arm())) return true;
   if (owner_.interrupts_.hint() != interrupts_seen_) return true;
   for (const inbound& from : inbound_)
     if (from.records->front() != 0) return true;

@@ -317,6 +317,8 @@ void worker::block(waiter& w) {
     if (how.gives_core_up && place_ == nullptr) [[unlikely]]
       give_core_up();
     if (++idle_rounds % how.rounds_per_clock != 0) continue;
+    if (tracing()) [[unlikely]]
+      note_free();
     const std::uint64_t now = now_ns();
     if (idle_rounds == how.rounds_per_clock) idle_since = now;
     const std::uint64_t spun_ns = now - idle_since;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/stack_trace.hpp"
+#include "profile/free_cores.hpp"
 #include "sched/scheduler.hpp"
 #include "trace/trace.hpp"
 
@@ -143,7 +144,16 @@ void worker::trace_slice(const fiber& f, trace_phase phase, std::uint64_t now) n
   record_trace_event(phase, kind_of_slice(f), f.number, 0, 0, nullptr, now);
 }
 
+void worker::note_free() noexcept {
+  if (!std::exchange(is_free_, true)) profile::begin_free_core();
+}
+
+void worker::note_busy() noexcept {
+  if (std::exchange(is_free_, false)) profile::end_free_core();
+}
+
 void worker::trace_switch(const fiber& from, const fiber& to) noexcept {
+  if (from.home != nullptr) from.home->note_busy();
   const std::uint64_t now = ticks();
   if (!from.is_idle) trace_slice(from, trace_phase::end, now);
   if (!to.is_idle) trace_slice(to, trace_phase::begin, now);
@@ -152,6 +162,7 @@ void worker::trace_switch(const fiber& from, const fiber& to) noexcept {
 // A fiber that is no rank's own does nothing while it waits, although its worker looks for work on its stack. Ranks say
 // themselves when they wait.
 void worker::trace_wait_of(fiber& f, const wait_description* in) noexcept {
+  if (f.home != nullptr) f.home->note_busy();
   const bool is_idle = f.number < 0 && in != nullptr && !in->ends_by_itself;
   if (std::exchange(f.is_idle, is_idle) != is_idle)
     trace_slice(f, is_idle ? trace_phase::end : trace_phase::begin, ticks());

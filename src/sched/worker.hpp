@@ -497,6 +497,9 @@ class worker {
   static void trace_slice(const fiber& f, trace_phase phase, std::uint64_t now) noexcept;
   // `f`, which runs, waits so from now on; null: no longer.
   [[gnu::noinline]] static void trace_wait_of(fiber& f, const wait_description* in) noexcept;
+  // While tracing(): its core has nothing to do, and has something again.
+  void note_free() noexcept;
+  void note_busy() noexcept;
   void unlink_ready(fiber& previous, fiber& taken) noexcept {
     previous.next = taken.next;
     if (&taken == ready_tail_) ready_tail_ = &previous;
@@ -543,6 +546,8 @@ class worker {
   [[gnu::noinline]] ring* connect(int to);
   [[nodiscard]] bool spin_once(const waiter& w);
   [[nodiscard]] bool has_work(const waiter& w) noexcept;
+  // The same without the outside, which it does not arm.
+  [[nodiscard]] bool has_work_inside(const waiter& w) noexcept;
   // The part of has_work() that only code of this worker can make true.
   [[nodiscard]] bool has_own_work(const waiter& w) noexcept;
   void park(waiter& w);
@@ -588,6 +593,7 @@ class worker {
   bool needs_slow_path_ =
       false;              // seeded_, stop_acknowledged_, or tracing() when its thread began.
   bool watched_ = false;  // The scheduler has a watcher of waits.
+  bool is_free_ = false;  // See note_free().
   // How many records a fiber may read from a mailbox by itself between two polls: when it keeps nobody waiting, and
   // when it may. `undivided_left_` is what is left of that, 0 while poll_rare() has work.
   static constexpr int undivided_in_a_row_max = 16;

@@ -36,9 +36,10 @@ void word_list::sleep(std::int64_t timeout_ns) const noexcept {
   static std::atomic<bool> known{true};  // Relaxed: it only changes to false.
   if (words_.size() <= words_max && known.load(std::memory_order_relaxed)) {
     std::array<futex_waitv, words_max> all{};
+    constexpr __u32 size = FUTEX_32;
     std::ranges::transform(words_, all.begin(), [](const expected_word& one) {
       return futex_waitv{one.expected, reinterpret_cast<std::uint64_t>(one.word),
-                         FUTEX_32 | FUTEX_PRIVATE_FLAG, 0};
+                         one.is_shared ? size : size | FUTEX_PRIVATE_FLAG, 0};
     });
     const timespec limit = timeout_ns < 0 ? timespec{} : time_after(timeout_ns);
     if (syscall(SYS_futex_waitv, all.data(), words_.size(), 0, timeout_ns < 0 ? nullptr : &limit,

@@ -11,9 +11,11 @@ namespace weft {
 class word_list {
  public:
   void clear() noexcept { words_.clear(); }
+  [[nodiscard]] std::size_t size() const noexcept { return words_.size(); }
   // The sleep ends when somebody has changed the word from `expected` and wakes those that sleep at it (std_atomics::wake).
-  void add(const std::atomic<std::uint32_t>& word, std::uint32_t expected) {
-    words_.push_back({&word, expected});
+  // `is_shared`: it lies in memory of several processes, and those wake.
+  void add(const std::atomic<std::uint32_t>& word, std::uint32_t expected, bool is_shared = false) {
+    words_.push_back({&word, expected, is_shared});
   }
   // Returns at once when a word is not as expected, after `timeout_ns` (negative: no limit), and now and then for no
   // reason. A kernel that cannot wait for so many words sleeps for a millisecond at most.
@@ -23,6 +25,7 @@ class word_list {
   struct expected_word {
     const std::atomic<std::uint32_t>* word;
     std::uint32_t expected;
+    bool is_shared;
   };
   std::vector<expected_word> words_;
 };

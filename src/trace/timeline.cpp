@@ -34,6 +34,8 @@ constexpr std::array<kind_style, trace_kind_count> styles{{
     {"wait", "wait for memory", "", true},
     {"wait", "wait for task", "", true},
     {"beside", "beside rank {}", "", false},
+    {"move", "to another thread", "thread", false},
+    {"park", "no thread", "", false},
 }};
 
 [[nodiscard]] bool is_message(const event& e) noexcept {

@@ -25,6 +25,7 @@
 #include "trace/flows.hpp"
 #include "trace/noted_caller.hpp"
 #include "trace/timeline.hpp"
+#include "trace/worker_events.hpp"
 #include "weft/error.hpp"
 
 unsigned char weft_traces_calls = 0;
@@ -269,6 +270,13 @@ void record_trace_event(trace_phase phase, trace_kind kind, int rank, std::int64
   if (event_listener* const tell = listener.load(std::memory_order_relaxed); tell != nullptr)
     tell(phase, kind, rank, now);
   timeline::keep_event({now, argument, more, text, rank, kind, phase});
+}
+
+void exchange_events(worker_events& with) noexcept {
+  const worker_events before{this_thread.ring, this_thread.trace, ran_here_last};
+  this_thread = {static_cast<event_ring*>(with.ring), with.trace};
+  ran_here_last = with.ran_last;
+  with = before;
 }
 
 namespace timeline {

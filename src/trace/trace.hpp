@@ -35,8 +35,10 @@ enum class trace_kind : std::uint8_t {  // argument of the event
   wait_memory,  // none; for a word that another rank writes
   wait_task,    // none; for a task or a promise
   beside,       // none; a fiber of the rank beside its own code
+  move,         // the thread's number; its worker goes on on another one. `rank` is of no meaning
+  no_thread,    // none; its worker has something to do or not, and no thread runs it. Likewise
 };
-inline constexpr int trace_kind_count = 18;
+inline constexpr int trace_kind_count = 20;
 
 // Read in place: by a table of the linker each look would be two loads.
 [[gnu::visibility("hidden")]] extern std::atomic<bool> trace_on;

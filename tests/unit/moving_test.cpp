@@ -291,11 +291,18 @@ outcome run_moving(const std::string& words, const std::string& way = "on") {
                std::to_string(3 * cores() + 1) + " " + words);
 }
 
-void look_at_what_is_theirs(const std::string& way) {
-  std::string name = std::filesystem::temp_directory_path() / "weft-moving-XXXXXX";
-  const std::string directory = ::mkdtemp(name.data());
-  const outcome ran = run_moving("--stats image/moves " + directory, way);
-  std::filesystem::remove_all(directory);
+// A directory that goes with it.
+struct directory_for_a_while {
+  std::string path = std::filesystem::temp_directory_path() / "weft-moving-XXXXXX";
+  directory_for_a_while() { EXPECT_NE(::mkdtemp(path.data()), nullptr); }
+  ~directory_for_a_while() { std::filesystem::remove_all(path); }
+  directory_for_a_while(const directory_for_a_while&) = delete;
+  directory_for_a_while& operator=(const directory_for_a_while&) = delete;
+};
+
+void look_at_what_is_theirs(const std::string& way, const std::string& words = "") {
+  const directory_for_a_while theirs;
+  const outcome ran = run_moving(words + " --stats image/moves " + theirs.path, way);
   EXPECT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(count_of(ran.text, "right\n"), static_cast<std::size_t>(3 * cores() + 1)) << ran.text;
   expect_contains(ran.text, "funneled\n");
@@ -310,6 +317,56 @@ TEST(a_program_of_ranks_that_move, finds_what_is_theirs_in_each_of_them) {
 TEST(a_program_of_ranks_that_move, finds_what_is_theirs_when_they_move_at_every_wait) {
   WEFT_NEEDS_IMAGES();
   look_at_what_is_theirs("always");
+}
+
+TEST(a_program_of_ranks_that_move, finds_what_is_theirs_in_two_processes) {
+  WEFT_NEEDS_IMAGES();
+  for (const char* const way : {"on", "always"})
+    for (const char* const transport : {"shm", "ofi:tcp"})
+      look_at_what_is_theirs(way, std::string("--processes 2 --transport ") + transport);
+}
+
+TEST(a_program_of_ranks_that_move, reads_errno_of_the_thread_on_which_a_wait_ends) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran = run_moving("image/errno", "always");
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(ran.text.find("stay on their threads"), std::string::npos) << ran.text;
+  EXPECT_EQ(count_of(ran.text, "right\n"), static_cast<std::size_t>(3 * cores() + 1)) << ran.text;
+}
+
+TEST(a_program_of_ranks_that_move,
+     stays_on_its_threads_when_its_compiler_keeps_the_address_of_errno) {
+  WEFT_NEEDS_IMAGES();
+  const outcome ran = run_moving("image/errno_plain", "always");
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  expect_contains(ran.text, "keeps the address of errno");
+}
+
+TEST(a_program_of_ranks_that_move, shows_its_moves_in_a_timeline) {
+  WEFT_NEEDS_IMAGES();
+  const directory_for_a_while theirs;
+  const std::string file = theirs.path + "/moves.json";
+  const outcome ran = run_moving("--trace " + file + " image/moves " + theirs.path, "always");
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_EQ(ran.text.find("stay on their threads"), std::string::npos) << ran.text;
+  const std::string text = shell("cat " + file).text;
+  expect_contains(text, "to another thread");
+  expect_contains(text, "no thread");
+}
+
+TEST(a_program_of_ranks_that_move, has_accounts_of_its_ranks) {
+  WEFT_NEEDS_IMAGES();
+  for (const char* const way : {"on", "always"}) {
+    const directory_for_a_while theirs;
+    const outcome ran = run_moving(
+        "--breakdown --breakdown-file " + theirs.path + "/page.html image/moves " + theirs.path,
+        way);
+    EXPECT_EQ(ran.status, 0) << ran.text;
+    EXPECT_EQ(ran.text.find("stay on their threads"), std::string::npos) << ran.text;
+    expect_contains(ran.text, "breakdown of");
+    expect_contains(ran.text, "efficiency");
+    expect_contains(shell("cat " + theirs.path + "/page.json").text, "could_run_elsewhere");
+  }
 }
 
 TEST(a_program_of_ranks_that_move,

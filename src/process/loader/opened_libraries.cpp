@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -19,6 +20,8 @@
 #include "process/libc_state/own_streams.hpp"
 #include "process/loader/libraries.hpp"
 #include "process/loader/start.h"
+#include "sched/moving_threads.hpp"
+#include "sched/worker.hpp"
 #include "weft/error.hpp"
 
 namespace weft::process {
@@ -379,6 +382,16 @@ void opened_libraries::take(void* handle, const std::vector<std::unique_ptr<open
   }
 }
 
+namespace {
+
+void tell_of_kept_worker(const std::string& why) {
+  static std::atomic<bool> has_told{false};  // Relaxed: it says nothing of anything else.
+  if (!has_told.exchange(true, std::memory_order_relaxed))
+    log_line("moving: workers whose ranks open it stay on their threads, since {}", why);
+}
+
+}  // namespace
+
 // The second who comes finds what the first has constructed. Other ranks run while a rank waits.
 std::unique_lock<std::recursive_mutex> opened_libraries::take_turn() {
   std::unique_lock turn(turn_, std::defer_lock);
@@ -395,6 +408,8 @@ std::optional<void*> opened_libraries::open_from(const elf_file& by, const char*
   std::vector<std::unique_ptr<opened>> fresh;
   std::vector<const loaded_part*> constructed;
   void* handle = nullptr;
+  // The lock belongs to this thread, as do variables of the library.
+  kept_on_thread kept(worker::current());
   const std::unique_lock turn = take_turn();
   {
     const std::lock_guard hold(loading_lock());
@@ -409,6 +424,12 @@ std::optional<void*> opened_libraries::open_from(const elf_file& by, const char*
       if ((flags & RTLD_NOLOAD) != 0) return nullptr;
       one = &collect(std::filesystem::absolute(found).string(), fresh);
       handle = load(fresh, flags);
+      for (const std::unique_ptr<opened>& each : fresh)
+        if (const std::string why = each->source.file.is_of_thread();
+            !why.empty() && kept.keep_for_good()) {
+          tell_of_kept_worker(why);
+          break;
+        }
     }
     ++one->users;
     if ((flags & RTLD_GLOBAL) != 0) {
