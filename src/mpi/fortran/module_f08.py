@@ -14,7 +14,6 @@ INTEGERS = {"int": "integer", "index": "integer", "weights": "integer", "aint": 
 RESULTS = {"double": "real(kind=8)", "aint": "integer(kind=MPI_ADDRESS_KIND)"}
 # Functions that functions.table has and the generic function of MPI_Sizeof replaces.
 ELSEWHERE = {"MPI_Sizeof"}
-REMOVED = {"MPI_LB", "MPI_UB"}  # By MPI 3.0: mpi_f08 never had them.
 # Functions of large counts that differ from the others in the procedures they take alone: no generic function can tell them apart.
 NAMED = {"MPI_Op_create", "MPI_Register_datarep"}
 # Predefined functions of the program's kind.
@@ -181,8 +180,6 @@ def module(functions, known, constants, addresses, generics):
               "  logical, parameter :: MPI_SUBARRAYS_SUPPORTED = .true.",
               "  logical, parameter :: MPI_ASYNC_PROTECTS_NONBLOCKING = .true."]
     for name, value in values.items():
-        if name in REMOVED:
-            continue
         if name in kinds:
             lines.append(f"  type(MPI_{kinds[name]}), parameter :: {name} = MPI_{kinds[name]}({value})")
         else:

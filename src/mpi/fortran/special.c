@@ -1,5 +1,7 @@
 /* The stubs that generate.py cannot write by its rule: functions whose arguments differ from C's, that take or return indices
    (which count from 1 in Fortran), that pass attributes by value, or that take functions of the program. */
+#include <pthread.h>
+#include <search.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -529,12 +531,60 @@ PREDEFINED(MPI_Aint, mpi_type_dup_fn_, mpi_type_null_copy_fn_, mpi_type_null_del
 PREDEFINED(MPI_Aint, mpi_win_dup_fn_, mpi_win_null_copy_fn_, mpi_win_null_delete_fn_)
 PREDEFINED(MPI_Fint, mpi_dup_fn_, mpi_null_copy_fn_, mpi_null_delete_fn_)
 
-/* C's value of an attribute is an address: that of a number where the attribute is predefined, but for a window's base. */
-static MPI_Aint value_of_key(MPI_Fint key, const void* of_c) {
+/* An attribute that Fortran sets is a number, of which C gets the address. Equal numbers share a cell, which stays: C may have its
+   address, and copies of the attribute have it, too. */
+enum { cells_of_block = 255 };
+struct cell_block {
+  struct cell_block* before;
+  MPI_Aint cells[cells_of_block];
+};
+static struct cell_block* last_cells;
+static int cells_used = cells_of_block;  /* Of the last block. */
+static void* cells_by_value;             /* A tree of tsearch(). */
+static pthread_mutex_t cells_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int compare_cells(const void* one, const void* other) {
+  const MPI_Aint a = *(const MPI_Aint*)one, b = *(const MPI_Aint*)other;
+  return (a > b) - (a < b);
+}
+
+static void* cell_of(MPI_Aint value) {
+  pthread_mutex_lock(&cells_lock);
+  void* const* known = tfind(&value, &cells_by_value, compare_cells);
+  if (known == NULL) {
+    if (cells_used == cells_of_block) {
+      struct cell_block* const added = weft_fortran_memory(1, sizeof *added);
+      added->before = last_cells;
+      last_cells = added;
+      cells_used = 0;
+    }
+    MPI_Aint* const cell = &last_cells->cells[cells_used++];
+    *cell = value;
+    known = tsearch(cell, &cells_by_value, compare_cells);
+  }
+  pthread_mutex_unlock(&cells_lock);
+  return *known;
+}
+
+/* What Fortran sees of an attribute: the number that it has set, or the address that C has. */
+static MPI_Aint number_of(void* of_c) {
+  MPI_Aint number = (MPI_Aint)of_c;
+  pthread_mutex_lock(&cells_lock);
+  for (const struct cell_block* b = last_cells; b != NULL; b = b->before)
+    if ((const MPI_Aint*)of_c >= b->cells && (const MPI_Aint*)of_c < b->cells + cells_of_block) {
+      number = *(const MPI_Aint*)of_c;
+      break;
+    }
+  pthread_mutex_unlock(&cells_lock);
+  return number;
+}
+
+/* A predefined attribute of C is the address of a number, but for a window's base. */
+static MPI_Aint value_of_key(MPI_Fint key, void* of_c) {
   if (key == MPI_WIN_SIZE) return *(const MPI_Aint*)of_c;
   const int is_number = (key >= MPI_TAG_UB && key <= MPI_UNIVERSE_SIZE) || key == MPI_WIN_DISP_UNIT ||
                         key == MPI_WIN_CREATE_FLAVOR || key == MPI_WIN_MODEL;
-  return is_number ? *(const int*)of_c : (MPI_Aint)of_c;
+  return is_number ? *(const int*)of_c : key == MPI_WIN_BASE ? (MPI_Aint)of_c : number_of(of_c);
 }
 typedef void predefined(void);
 
@@ -551,16 +601,16 @@ typedef void predefined(void);
   static int copy_of_##kind(handle from, int key, void* of, void* in, void* out, int* flag) {                                 \
     struct kind##_key* const f = of;                                                                                          \
     MPI_Fint from_number = MPI_##Kind##_c2f(from), error = MPI_SUCCESS, is_copied = 0;                                        \
-    number value = (number)(MPI_Aint)in, copy = 0;                                                                            \
+    number value = (number)number_of(in), copy = 0;                                                                            \
     f->copy(&from_number, &key, &f->state, &value, &copy, &is_copied, &error);                                                \
     *flag = is_copied != 0;                                                                                                   \
-    *(void**)out = (void*)(MPI_Aint)copy;                                                                                     \
+    if (is_copied != 0) *(void**)out = cell_of(copy);                                                                                     \
     return error;                                                                                                             \
   }                                                                                                                           \
   static int deletion_of_##kind(handle from, int key, void* value_of_c, void* of) {                                           \
     struct kind##_key* const f = of;                                                                                          \
     MPI_Fint from_number = MPI_##Kind##_c2f(from), error = MPI_SUCCESS;                                                       \
-    number value = (number)(MPI_Aint)value_of_c;                                                                              \
+    number value = (number)number_of(value_of_c);                                                                              \
     f->delete(&from_number, &key, &value, &f->state, &error);                                                                 \
     return error;                                                                                                             \
   }                                                                                                                           \
@@ -579,7 +629,7 @@ typedef void predefined(void);
   WEFT_FORTRAN_NAME(mpi_##create##_, (kind##_copy*, kind##_delete*, MPI_Fint*, const number*, MPI_Fint*));                    \
   void pmpi_##set##_(const MPI_Fint* of, const MPI_Fint* key, const number* value, MPI_Fint* ierror) { \
     WEFT_STUB; \
-    *ierror = MPI_##Kind##_set_attr(MPI_##Kind##_f2c(*of), *key, (void*)(MPI_Aint)*value);                                    \
+    *ierror = MPI_##Kind##_set_attr(MPI_##Kind##_f2c(*of), *key, cell_of(*value));                                    \
   }                                                                                                                           \
   WEFT_FORTRAN_NAME(mpi_##set##_, (const MPI_Fint*, const MPI_Fint*, const number*, MPI_Fint*));                              \
   void pmpi_##get##_(const MPI_Fint* of, const MPI_Fint* key, number* value, MPI_Fint* flag, MPI_Fint* ierror) { \

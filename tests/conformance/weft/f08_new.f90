@@ -88,6 +88,7 @@ program f08_new
   call representations()
   call graphs()
   call profiled()
+  call attributes_of_c()
   call finish()
 contains
   subroutine started()
@@ -320,5 +321,40 @@ contains
     call MPI_Type_get_true_extent_c(type, lower, true_extent)
     call expect(many == 12 .and. true_extent == 4, 'MPI_Type_get_true_extent_c')
     call MPI_Type_free(type)
+  end subroutine
+
+  ! C gets the address of the number that Fortran has set; Fortran gets the address that C has set.
+  subroutine attributes_of_c()
+    interface
+      integer(c_int) function get_of_c(comm, key, value, flag) bind(C, name='MPI_Comm_get_attr')
+        import :: c_int, c_intptr_t, c_ptr
+        integer(c_intptr_t), value :: comm
+        integer(c_int), value :: key
+        type(c_ptr) :: value
+        integer(c_int) :: flag
+      end function
+      integer(c_int) function set_of_c(comm, key, value) bind(C, name='MPI_Comm_set_attr')
+        import :: c_int, c_intptr_t, c_ptr
+        integer(c_intptr_t), value :: comm
+        integer(c_int), value :: key
+        type(c_ptr), value :: value
+      end function
+    end interface
+    integer, target :: own
+    integer(c_int) :: key, has, error
+    type(c_ptr) :: address
+    integer(kind=MPI_ADDRESS_KIND), pointer :: number
+    integer(kind=MPI_ADDRESS_KIND) :: value
+    logical :: flag
+    call MPI_Comm_create_keyval(MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, key, 0_MPI_ADDRESS_KIND)
+    call MPI_Comm_set_attr(MPI_COMM_SELF, key, 2_MPI_ADDRESS_KIND**40 + rank)
+    error = get_of_c(int(MPI_COMM_SELF%MPI_VAL, c_intptr_t), key, address, has)
+    call c_f_pointer(address, number)
+    call expect(error == MPI_SUCCESS .and. has == 1 .and. number == 2_MPI_ADDRESS_KIND**40 + rank, "an attribute of Fortran in C")
+    error = set_of_c(int(MPI_COMM_SELF%MPI_VAL, c_intptr_t), key, c_loc(own))
+    call MPI_Comm_get_attr(MPI_COMM_SELF, key, value, flag)
+    call expect(error == MPI_SUCCESS .and. flag .and. value == transfer(c_loc(own), value), "an attribute of C in Fortran")
+    call MPI_Comm_delete_attr(MPI_COMM_SELF, key)
+    call MPI_Comm_free_keyval(key)
   end subroutine
 end program
