@@ -135,11 +135,14 @@ MPI_Datatype weft_section_reduced(const weft_section* from, const weft_section* 
 
 void weft_section_end(MPI_Datatype made) {
   const entrance in;
-  auto* const type = find_object<datatype_object>(made);
-  if (type == nullptr || type->sections == nullptr) return;
-  state& me = in.checked("MPI");
-  if (me.births != nullptr && type->holders == 1) me.births->ended(object_kind::datatype, type);
-  release(me, *type);
+  try {
+    state& me = in.checked("MPI");
+    auto* const type = find_object<datatype_object>(made);
+    if (type == nullptr || type->sections == nullptr) return;
+    if (me.births != nullptr && type->holders == 1) me.births->ended(object_kind::datatype, type);
+    release(me, *type);
+  } catch (const std::exception&) {  // The call has ended MPI; the datatype ends with it.
+  }
 }
 
 int weft_section_refuse(const char* call, const char* argument, MPI_Comm comm) {
