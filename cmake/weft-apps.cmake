@@ -34,11 +34,14 @@ foreach(directory IN LISTS directories)
     target_link_libraries(weft-${app} PRIVATE weft-${app}-parts weft::weft CLI11::CLI11 fmt::fmt)
   endif()
 endforeach()
-foreach(app IN ITEMS md octree dt)
+foreach(app IN ITEMS md octree dt amr)
   weft_read_command_lines(${PROJECT_SOURCE_DIR}/apps/${app}/options.cpp)
 endforeach()
 
 # Loops over cells and samples, which -O2 does not vectorise; and results that do not depend on which of a kernel's versions runs.
-foreach(app IN ITEMS octree dt)
+foreach(app IN ITEMS octree dt amr)
   target_compile_options(weft-${app}-parts PRIVATE -O3 -ffp-contract=off)
 endforeach()
+
+# The tree of the mesh and its picture.
+target_link_libraries(weft-amr-parts PUBLIC weft-octree-parts)

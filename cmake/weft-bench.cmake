@@ -82,7 +82,7 @@ foreach(mpi IN ITEMS mpich openmpi weft)
         -MT ${program} -o ${program} ${source})
     # Those of others are the same files again: only what tests run is built with everything else.
     set(with_all)
-    if(mpi STREQUAL weft OR name STREQUAL metg)
+    if(mpi STREQUAL weft OR name MATCHES "^(metg|dt|amr)$")
       set(with_all ALL)
     endif()
     add_custom_target(bench-mpi-${name}-${mpi} ${with_all} DEPENDS ${program})
@@ -138,6 +138,29 @@ if(WEFT_BUILD_TESTS AND TARGET weftrun AND Python3_FOUND)
     add_test(NAME study.${study} COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/study/${study}_study.py
       --source ${PROJECT_SOURCE_DIR} --build ${PROJECT_BINARY_DIR})
     set_tests_properties(study.${study} PROPERTIES LABELS bench TIMEOUT 300 PROCESSORS 2)
+  endforeach()
+endif()
+
+# The MPI forms of apps/dt and apps/amr over each library: they check themselves. ctest -R '^pure\.' runs them.
+if(WEFT_BUILD_TESTS)
+  foreach(peer IN ITEMS weft mpich openmpi)
+    if((peer STREQUAL weft AND NOT TARGET weft-wrappers) OR
+       (NOT peer STREQUAL weft AND NOT (WEFT_MPICXX_${peer} AND WEFT_MPIEXEC_${peer})))
+      continue()
+    endif()
+    foreach(app IN ITEMS dt amr)
+      set(start ${PROJECT_BINARY_DIR}/bin/weftrun -n 5)
+      if(peer STREQUAL mpich)
+        set(start ${WEFT_MPIEXEC_mpich} -bind-to none -n 5)
+      elseif(peer STREQUAL openmpi)
+        set(start ${WEFT_MPIEXEC_openmpi} --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n 5)
+      endif()
+      add_test(NAME pure.${app}.${peer} COMMAND ${start} ${PROJECT_BINARY_DIR}/bin/bench-mpi-${app}-${peer})
+      set_tests_properties(pure.${app}.${peer} PROPERTIES LABELS bench TIMEOUT 120 PROCESSORS 2 ENVIRONMENT
+        "DT_GRAPH=bh;DT_WAVES=1;AMR_STEPS=6;AMR_LEVELS=3;AMR_BASE=1;AMR_VARIABLES=1;AMR_REGRID=2;AMR_BALANCE=0")
+    endforeach()
+    # To the bit what weft-amr has with these words.
+    set_tests_properties(pure.amr.${peer} PROPERTIES PASS_REGULAR_EXPRESSION ",301ef74fc574f991\n")
   endforeach()
 endif()
 

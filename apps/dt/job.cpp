@@ -5,8 +5,6 @@
 #include <cmath>
 #include <cstdio>
 #include <optional>
-#include <random>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +14,7 @@
 #include "front/output_file.hpp"
 #include "front/progress_bar.hpp"
 #include "front/task_loops.hpp"
+#include "front/workers.hpp"
 
 namespace dt {
 namespace {
@@ -83,9 +82,7 @@ outcome run_waves(weft::communicator& ranks, const program_options& o) {
   if (first_rank && !o.csv_path.empty()) csv.emplace(o.csv_path);
   if (first_rank && !o.picture_path.empty()) front::output_file{o.picture_path};
 
-  static const unsigned process = std::random_device{}();  // Of several hosts, too.
-  const std::vector<unsigned> of_ranks = ranks.allgather(process);
-  const auto processes = static_cast<int>(std::set(of_ranks.begin(), of_ranks.end()).size());
+  const int processes = front::processes_of(ranks);
   std::optional<std::uint64_t> expected = known_checksum(o.kind, o.size.letter, o.seed);
   if (o.check) {
     std::uint64_t computed = first_rank ? run_serially(plan).checksum : 0;

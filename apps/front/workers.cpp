@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <random>
+#include <set>
 
 namespace front {
 
@@ -13,6 +15,12 @@ int workers_of(const weft::options& runtime) {
   cpu_set_t allowed;
   const int cores = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
   return runtime.ranks > 0 ? std::min(runtime.ranks, cores) : cores;
+}
+
+int processes_of(const weft::communicator& ranks) {
+  static const unsigned process = std::random_device{}();
+  const std::vector<unsigned> of_ranks = ranks.allgather(process);
+  return static_cast<int>(std::set(of_ranks.begin(), of_ranks.end()).size());
 }
 
 double sharing_limit(const std::vector<std::size_t>& work_of_rank, int workers, int processes) {

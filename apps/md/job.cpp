@@ -5,8 +5,6 @@
 #include <cmath>
 #include <cstdio>
 #include <optional>
-#include <random>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -102,8 +100,7 @@ int run_crystal(weft::communicator& ranks, const eam_kernel& kernel, const progr
   const thermo first = s.measure();
   thermo last = first;
   const std::vector<std::size_t> work = ranks.allgather(s.listed_neighbors());
-  static const unsigned process = std::random_device{}();  // Of several hosts, too.
-  const std::vector<unsigned> processes = ranks.allgather(process);
+  const int processes = front::processes_of(ranks);
   energy_trend trend;
   std::optional<progress_bar> progress;
   const auto report = [&] {
@@ -117,8 +114,7 @@ int run_crystal(weft::communicator& ranks, const eam_kernel& kernel, const progr
   };
   trend.add(0, first.total());
   if (first_rank) {
-    print_start(kernel, o, s, first, work,
-                static_cast<int>(std::set(processes.begin(), processes.end()).size()));
+    print_start(kernel, o, s, first, work, processes);
     progress.emplace(static_cast<std::uint64_t>(o.steps));
   }
   report();

@@ -61,7 +61,7 @@ void draw_panel(canvas& page, int left, const std::vector<plane_leaf>& leaves, c
   }
 }
 
-void draw_circle(canvas& page, int left, const plane_circle& circle) {
+void draw_circle(canvas& page, int left, const plane_circle& circle, color c) {
   constexpr int corners = 90;
   const auto x_of = [&](int corner) {
     return left +
@@ -73,7 +73,7 @@ void draw_circle(canvas& page, int left, const plane_circle& circle) {
                (1 - circle.y - circle.radius * std::sin(corner * 2 * std::numbers::pi / corners));
   };
   for (int corner = 0; corner < corners; ++corner)
-    page.line(x_of(corner), y_of(corner), x_of(corner + 1), y_of(corner + 1), 1.6, ink);
+    page.line(x_of(corner), y_of(corner), x_of(corner + 1), y_of(corner + 1), 1.6, c);
 }
 
 }  // namespace
@@ -110,8 +110,10 @@ void draw_plane(const std::string& path, const std::vector<plane_leaf>& leaves,
   });
   draw_panel(page, right, leaves, mesh,
              [&](const plane_leaf&, float value) { return front::scale_color(share(value)); });
-  for (const plane_circle& circle : look.circles)
-    for (const int panel_left : {left, right}) draw_circle(page, panel_left, circle);
+  for (const plane_circle& circle : look.circles) {
+    draw_circle(page, left, circle, ink);
+    draw_circle(page, right, circle, white);
+  }
 
   const int y = title_height + panel + 44;
   page.text(left, y - 30, std::string("coloured by ") + look.owners, ink);
