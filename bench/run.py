@@ -4,6 +4,7 @@
     bench/run.py [--build DIR] [NAME...]       NAME: see --list; none means all
     bench/run.py parcel [--quick]              the study of parcelports, by itself; parcel --help says how
     bench/run.py octree [--quick]              its figures of an application, likewise
+    bench/run.py pure [--quick]                the applications of the Pure paper, likewise
 
 Every benchmark runs weft, MPICH and Open MPI (where installed) one after the other, and that ROUNDS
 times, so that a neighbour or a slow minute meets all of them. Rows of several rounds are merged: least
@@ -26,10 +27,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent / "parcel"))
 sys.path.insert(0, str(Path(__file__).resolve().parent / "octree"))
+sys.path.insert(0, str(Path(__file__).resolve().parent / "pure"))
 import comm_table
 import metg_table
 import octree_study
 import plot
+import pure_study
 import rows as of_run
 import study
 import targets
@@ -612,7 +615,7 @@ def write(path, rows):
 def main():
     global wanted_workers
     # They have options, rows and figures of their own.
-    for name, of_its_own in (("parcel", study), ("octree", octree_study)):
+    for name, of_its_own in (("parcel", study), ("octree", octree_study), ("pure", pure_study)):
         if name in sys.argv[1:]:
             words = list(sys.argv[1:])
             words.remove(name)

@@ -132,9 +132,9 @@ if(TARGET LCI::LCI AND LCI_VERSION VERSION_GREATER_EQUAL 2)
   target_link_options(bench-lci-comm PRIVATE -Wl,--no-as-needed)
 endif()
 
-# bench/parcel/study.py and bench/octree/octree_study.py: what they conclude, and a short run of each.
+# bench/parcel/study.py, bench/octree/octree_study.py and bench/pure/pure_study.py: what they conclude, and a short run of each.
 if(WEFT_BUILD_TESTS AND TARGET weftrun AND Python3_FOUND)
-  foreach(study IN ITEMS parcel octree)
+  foreach(study IN ITEMS parcel octree pure)
     add_test(NAME study.${study} COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/study/${study}_study.py
       --source ${PROJECT_SOURCE_DIR} --build ${PROJECT_BINARY_DIR})
     set_tests_properties(study.${study} PROPERTIES LABELS bench TIMEOUT 300 PROCESSORS 2)
