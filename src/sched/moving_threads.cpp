@@ -76,6 +76,7 @@ void moving_threads::run() {
     }
     exchange_events(kept);
   }
+  has_outside_ = places_.front().of->events_ != nullptr;
   for (worker_place& p : places_) {
     worker& w = *p.of;
     w.root_.stack = w.stacks_.take();
@@ -248,13 +249,13 @@ moving_threads::rested moving_threads::rest(worker& here, const waiter* w,
     if (std::exchange(p.only_looks, false) && here.passes() <= p.passes_then + 1)
       has_worked = false;
     if (has_worked || me.idle_since_ns == 0) me.idle_since_ns = now;
-    me.chosen = choose_own(me);
+    me.chosen = choose(me);
     if (me.chosen == nullptr && w != nullptr && now - me.idle_since_ns >= take_after_ns)
       me.chosen = choose_others(me);
-    if (me.chosen != nullptr)
-      me.idle_since_ns = 0;
-    else
+    if (me.chosen == nullptr)
       me.chosen = choose_to_look(me, now);
+    else if (!me.chosen->only_looks)
+      me.idle_since_ns = 0;
     if (me.chosen == nullptr) {
       give_core_up();  // A spare thread could use it, or another program.
       return rested::alone;
@@ -383,11 +384,26 @@ bool moving_threads::take_to_look(worker_place& p, std::uint32_t runner, std::ui
 }
 
 worker_place* moving_threads::choose_to_look(moving_thread& me, std::uint64_t now) noexcept {
-  for (worker_place& p : places_)
-    if (p.thread.load(std::memory_order_relaxed) == me.index &&
-        take_to_look(p, me.runner(), now, look_at_events_after_ns))
-      return &p;
+  if (!has_outside_) return nullptr;
+  const int places = static_cast<int>(places_.size());
+  for (int left = places, at = me.next_look; left > 0; --left, ++at) {
+    if (at >= places) at = 0;
+    worker_place& p = places_[static_cast<std::size_t>(at)];
+    if (p.thread.load(std::memory_order_relaxed) != me.index ||
+        !take_to_look(p, me.runner(), now, look_at_events_after_ns))
+      continue;
+    me.next_look = at + 1;
+    return &p;
+  }
   return nullptr;
+}
+
+// Of the thread's own. Those that ask again and again can always go on, and are not to keep the others from their devices.
+worker_place* moving_threads::choose(moving_thread& me) noexcept {
+  constexpr unsigned looks_in = 4;
+  if (has_outside_ && ++me.choices % looks_in == 0)
+    if (worker_place* const looks = choose_to_look(me, now_ns()); looks != nullptr) return looks;
+  return choose_own(me);
 }
 
 worker_place* moving_threads::choose_own(moving_thread& me) noexcept {
@@ -428,7 +444,7 @@ void moving_threads::serve(moving_thread& me) noexcept {
   begin(me);
   while (!is_over()) {
     worker_place* next = std::exchange(me.chosen, nullptr);
-    if (next == nullptr) next = choose_own(me);
+    if (next == nullptr) next = choose(me);
     if (next == nullptr) {
       idle(me);
       continue;

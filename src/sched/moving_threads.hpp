@@ -80,6 +80,8 @@ struct alignas(padding_bytes) moving_thread {
   thread_state state{};
   worker_place* chosen = nullptr;  // It is in this one's runner word already.
   int next = 0;                    // The place at which it looks first.
+  int next_look = 0;               // The same for those that look at their devices.
+  unsigned choices = 0;
   std::uint64_t idle_since_ns = 0;
   bool is_free = false;  // While tracing(): it has no worker to run.
   word_list words;
@@ -143,6 +145,7 @@ class moving_threads {
   [[nodiscard]] bool take_if_it_can_go_on(worker_place& p, std::uint32_t runner) noexcept;
   [[nodiscard]] bool take_to_look(worker_place& p, std::uint32_t runner, std::uint64_t now,
                                   std::uint64_t after_ns) noexcept;
+  [[nodiscard]] worker_place* choose(moving_thread& me) noexcept;
   [[nodiscard]] worker_place* choose_own(moving_thread& me) noexcept;
   [[nodiscard]] worker_place* choose_to_look(moving_thread& me, std::uint64_t now) noexcept;
   [[nodiscard]] worker_place* choose_others(const moving_thread& me) noexcept;
@@ -164,6 +167,7 @@ class moving_threads {
   std::vector<moving_thread> threads_;  // As many as cores.
   std::atomic<int> ended_{0};           // Workers.
   std::atomic<int> spares_at_work_{0};
+  bool has_outside_ = false;  // Workers have devices.
 
   // The lookout's.
   std::deque<moving_thread> spares_;
