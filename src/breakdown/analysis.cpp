@@ -177,6 +177,12 @@ void add_efficiencies(summary& s, const record& r) {
   s.cores = cores.cores();
   most = std::max(most, cores.most_at_least());
   const auto count = static_cast<double>(s.cores);
+  // Ranks that compute on spare threads share cores with others, and each of them counts all of the time.
+  if (const double all = s.seconds * count; own + stolen > all) {
+    stolen *= all / (own + stolen);
+    own = all - stolen;
+  }
+  most = std::min(most, s.seconds);
   efficiencies& e = s.efficiency;
   e.own = own / (s.seconds * count);
   e.stolen = stolen / (s.seconds * count);
