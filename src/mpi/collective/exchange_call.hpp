@@ -50,7 +50,7 @@ template <class Count, class Displacement>
 void check_own_not_aliased(const communicator_object& c, const void* listed, const Count* counts,
                            const Displacement* displs, const datatype_object& type,
                            const void* other, MPI_Count other_count) {
-  if (c.is_inter() || counts[c.own] == 0 || other_count == 0) return;
+  if (c.is_inter() || counts[c.own] == 0 || other_count == 0 || type.sections != nullptr) return;
   check_not_aliased(static_cast<const std::byte*>(listed) + displs[c.own] * type.extent, other,
                     type.size);
 }

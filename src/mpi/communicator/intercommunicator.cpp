@@ -161,9 +161,12 @@ void exchange_by_name(state& me, int other, const std::string& name, const std::
   std::vector<std::byte> data(sizeof all.own + mine.size() * sizeof(int));
   std::memcpy(data.data(), &all.own, sizeof all.own);
   std::memcpy(data.data() + sizeof all.own, mine.data(), mine.size() * sizeof(int));
-  send_named(me.rank, other, name, data, call);
+  // The send of a large group ends when it is taken: two leaders that both sent first would wait for each other.
+  const auto send = [&] { send_named(me.rank, other, name, data, call); };
+  if (me.rank.number < other) send();
   const std::vector<std::byte> came =
       me.named.receive(me.rank, other, name, sizeof all.theirs + world * sizeof(int), call);
+  if (me.rank.number > other) send();
   if (came.size() >= sizeof all.theirs) std::memcpy(&all.theirs, came.data(), sizeof all.theirs);
   if (came.size() < sizeof all.theirs || all.theirs.size < 1 ||
       came.size() - sizeof all.theirs != static_cast<std::size_t>(all.theirs.size) * sizeof(int))

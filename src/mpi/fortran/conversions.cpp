@@ -14,7 +14,9 @@ Handle from_fortran(MPI_Fint number) {
   if (at < weft::mpi::handle_numbers::predefined_end)
     return reinterpret_cast<Handle>(static_cast<std::uintptr_t>(at));
   const weft::mpi::state* const me = weft::mpi::find_state();
-  return me == nullptr ? Handle{} : reinterpret_cast<Handle>(me->fortran_handles.handle_of(number));
+  if (me == nullptr) return Handle{};
+  const auto hold = me->fortran_handles.lock(me->rank.home->is_shared());
+  return reinterpret_cast<Handle>(me->fortran_handles.handle_of(number));
 }
 
 template <class Handle>
@@ -23,7 +25,9 @@ MPI_Fint to_fortran(Handle handle) {
       value < weft::mpi::handle_numbers::predefined_end)
     return static_cast<MPI_Fint>(value);
   weft::mpi::state* const me = weft::mpi::find_state();
-  return me == nullptr ? 0 : me->fortran_handles.number_of(weft::mpi::value_of(handle));
+  if (me == nullptr) return 0;
+  const auto hold = me->fortran_handles.lock(me->rank.home->is_shared());
+  return me->fortran_handles.number_of(weft::mpi::value_of(handle));
 }
 
 }  // namespace

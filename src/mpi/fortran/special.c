@@ -146,16 +146,6 @@ void pmpi_status_f082f_(const MPI_F08_status* given, MPI_Fint* made, MPI_Fint* i
 }
 WEFT_FORTRAN_NAME(mpi_status_f082f_, (const MPI_F08_status*, MPI_Fint*, MPI_Fint*));
 
-#ifdef WEFT_HAS_MPI_Session_detach_buffer
-void pmpi_session_detach_buffer_(MPI_Fint* session, void* buffer, MPI_Fint* size, MPI_Fint* ierror) {
-  WEFT_STUB_OF_CALL;
-  void* address = NULL;
-  (void)buffer;
-  *ierror = MPI_Session_detach_buffer(MPI_Session_f2c(*session), &address, size);
-}
-WEFT_FORTRAN_NAME(mpi_session_detach_buffer_, (MPI_Fint*, void*, MPI_Fint*, MPI_Fint*));
-#endif
-
 /* --- Requests by index, which counts from 1 --------------------------------------------------------------- */
 
 #ifdef WEFT_HAS_MPI_Waitany
@@ -173,6 +163,7 @@ static void requests_out(MPI_Request* from, MPI_Fint* to, MPI_Fint count) {
 void pmpi_waitany_(const MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Status* status, MPI_Fint* ierror) {
   WEFT_STUB;
   MPI_Request* const of_c = requests_in(requests, *count);
+  *index = MPI_UNDEFINED;
   *ierror = MPI_Waitany(*count, of_c, index, weft_fortran_status(status));
   if (*index != MPI_UNDEFINED) ++*index;
   requests_out(of_c, requests, *count);
@@ -198,6 +189,7 @@ void pmpi_waitsome_(const MPI_Fint* in_count, MPI_Fint* requests, MPI_Fint* out_
                     MPI_Status* statuses, MPI_Fint* ierror) {
   WEFT_STUB;
   MPI_Request* const of_c = requests_in(requests, *in_count);
+  *out_count = 0;  /* A call that fails early sets nothing. */
   *ierror = MPI_Waitsome(*in_count, of_c, out_count, indices, weft_fortran_status(statuses));
   from_one_on(out_count, indices);
   requests_out(of_c, requests, *in_count);
@@ -208,6 +200,7 @@ void pmpi_testsome_(const MPI_Fint* in_count, MPI_Fint* requests, MPI_Fint* out_
                     MPI_Status* statuses, MPI_Fint* ierror) {
   WEFT_STUB;
   MPI_Request* const of_c = requests_in(requests, *in_count);
+  *out_count = 0;
   *ierror = MPI_Testsome(*in_count, of_c, out_count, indices, weft_fortran_status(statuses));
   from_one_on(out_count, indices);
   requests_out(of_c, requests, *in_count);
@@ -230,6 +223,7 @@ void pmpi_request_get_status_some_(const MPI_Fint* in_count, MPI_Fint* requests,
                                    MPI_Fint* indices, MPI_Status* statuses, MPI_Fint* ierror) {
   WEFT_STUB;
   MPI_Request* const of_c = requests_in(requests, *in_count);
+  *out_count = 0;
   *ierror = MPI_Request_get_status_some(*in_count, of_c, out_count, indices, weft_fortran_status(statuses));
   from_one_on(out_count, indices);
   free(of_c);
@@ -402,55 +396,6 @@ ERROR_HANDLERS(file, File)
 #define HANDLER_session(n) HANDLER_OF(session, Session, n)
 #define NAME_session(n) session_handler_##n,
 ERROR_HANDLERS(session, Session)
-#endif
-
-#ifdef WEFT_HAS_MPI_Session_create_errhandler
-static fortran_handler* session_handlers[functions_max];
-#define SESSION_HANDLER(n)                                           \
-  static void session_handler_##n(MPI_Session* session, int* code, ...) { \
-    MPI_Fint of_fortran = MPI_Session_c2f(*session);                 \
-    session_handlers[n](&of_fortran, code);                          \
-  }
-ALL(SESSION_HANDLER)
-#define NAME(n) session_handler_##n,
-static MPI_Session_errhandler_function* const session_handlers_of_c[functions_max] = {ALL(NAME)};
-#undef NAME
-
-void pmpi_session_create_errhandler_(fortran_handler* function, MPI_Fint* handler, MPI_Fint* ierror) {
-  WEFT_STUB_OF_CALL;
-  MPI_Errhandler of_c = MPI_ERRHANDLER_NULL;
-  int n = 0;
-  while (n < functions_max && session_handlers[n] != NULL && session_handlers[n] != function) ++n;
-  if (n == functions_max) {
-    fprintf(stderr, "MPI_Session_create_errhandler: %d error handlers of Fortran are known already, more cannot be\n",
-            functions_max);
-    *ierror = MPI_ERR_OTHER;
-    return;
-  }
-  session_handlers[n] = function;
-  *ierror = MPI_Session_create_errhandler(session_handlers_of_c[n], &of_c);
-  *handler = MPI_Errhandler_c2f(of_c);
-}
-WEFT_FORTRAN_NAME(mpi_session_create_errhandler_, (fortran_handler*, MPI_Fint*, MPI_Fint*));
-#endif
-
-/* Lengths of Fortran count no zero byte. */
-#ifdef WEFT_HAS_MPI_Session_get_nth_pset
-void pmpi_session_get_nth_pset_(MPI_Fint* session, MPI_Fint* info, MPI_Fint* n, MPI_Fint* length, char* name,
-                                MPI_Fint* ierror, size_t room) {
-  WEFT_STUB_OF_CALL;
-  char of_c[MPI_MAX_PSET_NAME_LEN] = "";
-  int in_c = *length > 0 ? (int)sizeof of_c : 0;
-  *ierror = MPI_Session_get_nth_pset(MPI_Session_f2c(*session), MPI_Info_f2c(*info), *n, &in_c, of_c);
-  if (*ierror != MPI_SUCCESS) return;
-  if (*length > 0) {
-    if ((size_t)*length < strlen(of_c)) of_c[*length] = 0;
-    weft_fortran_text_out(of_c, name, room);
-  }
-  *length = in_c - 1;
-}
-WEFT_FORTRAN_NAME(mpi_session_get_nth_pset_,
-                  (MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*, char*, MPI_Fint*, size_t));
 #endif
 
 /* Known by its address; MPI never calls it. */

@@ -1,8 +1,10 @@
 // The integers that stand for handles in Fortran. A predefined handle is its own number; others are numbered when
 // they are first converted. The memory of an object is only used again for objects of its kind, so a number stays
-// with its address, and freed handles are recognised as in C.
+// with its address, and freed handles are recognised as in C. They are converted outside of calls: threads of a rank that may
+// call at the same time convert under `lock()`.
 #pragma once
 #include <cstdint>
+#include <mutex>
 #include <unordered_map>
 #include <vector>
 
@@ -29,7 +31,13 @@ class handle_numbers {
     return number > 0 && index < handles_.size() ? handles_[index] : 0;
   }
 
+  // Held while threads of the rank convert. Not taken by a rank without such threads.
+  [[nodiscard]] std::unique_lock<std::mutex> lock(bool has_threads) const {
+    return has_threads ? std::unique_lock(lock_) : std::unique_lock<std::mutex>();
+  }
+
  private:
+  mutable std::mutex lock_;
   std::vector<std::uintptr_t> handles_;
   std::unordered_map<std::uintptr_t, int> numbers_;
   std::uintptr_t last_handle_ = 0;  // A cache of one: programs convert the same request repeatedly.
