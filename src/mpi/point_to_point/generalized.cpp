@@ -3,6 +3,7 @@
 #include "mpi/object/request.hpp"
 #include "mpi/object/state.hpp"
 #include "mpi/object/status.hpp"
+#include "mpi/point_to_point/partitioned.hpp"
 #include "mpi/point_to_point/transfer.hpp"
 
 namespace weft::mpi {
@@ -23,7 +24,11 @@ void conclude_generalized(request_object& r, MPI_Status* status) {
 }
 
 void look_at_status(const request_object& r, MPI_Status* status) {
-  if (r.what != request_object::type::generalized) return tell_status(r, status);
+  if (r.what != request_object::type::generalized) {
+    tell_status(r, status);
+    if (r.is_partitioned()) correct_tag(r, status);
+    return;
+  }
   MPI_Status own{};
   set_empty_status(&own);
   if (r.details->query != nullptr) r.details->query(r.details->extra_state, &own);

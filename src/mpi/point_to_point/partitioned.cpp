@@ -6,15 +6,20 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "collective/collectives.hpp"
 #include "collective/control_messages.hpp"
+#include "collective/named_messages.hpp"
 #include "mpi/object/profiling.hpp"
+#include "mpi/point_to_point/partitioned.hpp"
 #include "mpi/point_to_point/transfer.hpp"
 #include "rank/request_watch.hpp"
 #include "sync/partition_board.hpp"
@@ -26,7 +31,8 @@ using namespace detail;
 
 namespace {
 
-// In the context of the communicator, where nothing else uses the two bits together.
+// In the context of the communicator, where nothing else uses the two bits together. The tag there is a number that the
+// receiver has chosen: the messages of one key may be sent in another order than that in which they are matched.
 constexpr std::uint32_t partitioned_context = group_context | neighbor_context;
 
 // One side of a message.
@@ -72,6 +78,10 @@ struct meeting_place {
   std::mutex lock;
   // Channels that have one side.
   std::map<message_key, std::deque<std::shared_ptr<partitioned_channel>>> senders, receivers;
+  // How many requests of a key have been made here for messages between processes. Both sides count alike, so a number may not
+  // be forgotten while the communicator can be used.
+  std::map<message_key, std::uint64_t> sent_elsewhere, received_from_elsewhere;
+  int last_tag = 0;
 };
 meeting_place& meeting() {
   static meeting_place place;
@@ -89,6 +99,10 @@ struct partitioned_message {
   int partitions = 0;  // As the program says.
   std::uint32_t round = 0;
   const char* made_by = "";
+  int tag = MPI_ANY_TAG;        // Of a message from another process: the program's.
+  std::string name;             // Of one to another process: under which its tag comes.
+  int tag_there = unknown_tag;  // That tag.
+  static constexpr int unknown_tag = -1;
 
   partitioned_message() = default;
   partitioned_message(const partitioned_message&) = delete;
@@ -290,6 +304,38 @@ segments placed(const segments& data) {
   return data;
 }
 
+// Both sides of a message between processes call it this.
+std::string name_of_next(const message_key& key, bool sends) {
+  meeting_place& m = meeting();
+  const std::lock_guard hold(m.lock);
+  const std::uint64_t number = ++(sends ? m.sent_elsewhere : m.received_from_elsewhere)[key];
+  return formatted("partitions {} {} {} {} {}", std::get<1>(key), std::get<2>(key),
+                   std::get<3>(key), std::get<4>(key), number);
+}
+
+// The receiver tells its tag as soon as the request is made.
+int tell_tag(state& me, const peer& sender, const message_key& key, const char* call) {
+  const std::string name = name_of_next(key, false);
+  int tag = 0;
+  {
+    const std::lock_guard hold(meeting().lock);
+    tag = meeting().last_tag;
+    meeting().last_tag = tag == std::numeric_limits<int>::max() ? 0 : tag + 1;
+  }
+  send_named(me.rank, sender.number, name, std::as_bytes(std::span(&tag, 1)), call);
+  return tag;
+}
+void hear_tag(state& me, partitioned_message& m, const peer& receiver, const char* call) {
+  if (m.tag_there != partitioned_message::unknown_tag) return;
+  int tag = partitioned_message::unknown_tag;
+  const std::vector<std::byte> came =
+      me.named.receive(me.rank, receiver.number, m.name, sizeof tag, call);
+  if (came.size() == sizeof tag) std::memcpy(&tag, came.data(), sizeof tag);
+  if (tag < 0)
+    fail(MPI_ERR_OTHER, "rank {} of the job says {} as the tag of a message", receiver.number, tag);
+  m.tag_there = tag;
+}
+
 // Of what goes to another process: it is sent on a fiber of its own when the last partition is ready.
 std::function<weft::request()> sender_of(state& me, const std::shared_ptr<partitioned_message>& m,
                                          const route& to, const char* call) {
@@ -303,8 +349,9 @@ std::function<weft::request()> sender_of(state& me, const std::shared_ptr<partit
       const partitioned_channel& all = *m->channel;
       const wait_description what{call, from.context, peer, from.tag, all.send.where.size()};
       me.rank.home->wait_until([&] { return all.storage->all_arrived(); }, what);
+      hear_tag(me, *m, group->to(peer), call);
       control_messages with(me.rank, what, lengths::any);
-      with.send(group->to(peer), peer, from, all.send.where);
+      with.send(group->to(peer), peer, {from.context, from.source, m->tag_there}, all.send.where);
       with.wait();
     });
   };
@@ -369,9 +416,12 @@ void make(state& me, const arguments& a, bool sends, MPI_Request* request, const
     make_board(*m->channel, a.partitions);
     made.what = request_object::type::collective;
     made.work = nullptr;
+    m->name = name_of_next(m->key, true);
     d.start_collective = sender_of(me, m, r, call);
   } else {
-    op.match.context = r.comm->shared->context | partitioned_context;
+    m->tag = a.tag;
+    op.match = envelope{r.comm->shared->context | partitioned_context, r.peer,
+                        tell_tag(me, there, m->key, call)};
   }
 }
 
@@ -394,6 +444,11 @@ void begin_receiving(partitioned_message& m) {
 }
 
 }  // namespace
+
+void correct_tag(const request_object& r, MPI_Status* status) {
+  const partitioned_message& m = *r.details->partitions;
+  if (status != MPI_STATUS_IGNORE && m.tag != MPI_ANY_TAG) status->MPI_TAG = m.tag;
+}
 
 void start_partitioned(state& me, request_object& r) {
   request_details& d = *r.details;

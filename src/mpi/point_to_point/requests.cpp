@@ -10,6 +10,7 @@
 #include "diagnosis/checks.hpp"
 #include "mpi/object/state.hpp"
 #include "mpi/object/status.hpp"
+#include "mpi/point_to_point/partitioned.hpp"
 #include "mpi/point_to_point/transfer.hpp"
 #include "mpi/point_to_point/type_ledger.hpp"
 #include "rank/messages.hpp"
@@ -329,6 +330,7 @@ namespace {
   } const ended{me, r, handle};
   if (r.what == request_object::type::generalized) return conclude_generalized(r, status);
   tell_status(r, status);
+  if (r.is_partitioned()) correct_tag(r, status);
   if (r.what == request_object::type::collective) {
     if (r.work != nullptr) rethrow_of_collective(r);
   } else if (is_bad(*r.work)) [[unlikely]] {
