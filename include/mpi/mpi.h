@@ -543,17 +543,11 @@ WEFT_MPI_DECLARE(int, MPI_Recv_init_c,
                  (void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
                   MPI_Comm comm, MPI_Request* request))
 WEFT_MPI_DECLARE(int, MPI_Psend_init,
-                 (const void* buf, int partitions, int count, MPI_Datatype datatype, int dest,
-                  int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request))
-WEFT_MPI_DECLARE(int, MPI_Psend_init_c,
                  (const void* buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest,
                   int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request))
 WEFT_MPI_DECLARE(int, MPI_Precv_init,
-                 (void* buf, int partitions, int count, MPI_Datatype datatype, int source, int tag,
+                 (void* buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source, int tag,
                   MPI_Comm comm, MPI_Info info, MPI_Request* request))
-WEFT_MPI_DECLARE(int, MPI_Precv_init_c,
-                 (void* buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source,
-                  int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request))
 WEFT_MPI_DECLARE(int, MPI_Pready, (int partition, MPI_Request request))
 WEFT_MPI_DECLARE(int, MPI_Pready_range,
                  (int partition_low, int partition_high, MPI_Request request))

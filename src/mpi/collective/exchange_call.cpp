@@ -41,7 +41,8 @@ void check_block_not_aliased(const communicator_object& c, const void* blocks, M
                              const datatype_object& type, const void* other) {
   if (bytes_of(count, type) == 0 || blocks == nullptr) return;
   check_not_aliased(blocks, other, 1);
-  if (type.sections != nullptr) return;  // Its elements do not lie in a row, so the own block lies elsewhere.
+  if (type.sections != nullptr)
+    return;  // Its elements do not lie in a row, so the own block lies elsewhere.
   // Computed with unsigned integers, which may wrap around: an extent may be larger than the memory that there is.
   const auto own = reinterpret_cast<std::uintptr_t>(blocks) +
                    static_cast<std::uintptr_t>(c.own) * static_cast<std::uintptr_t>(count) *

@@ -108,9 +108,10 @@ tools_of_ranks& tools() {
 template <class Body>
 int in_tool_call(const Body& body) {
   state* const me = find_state();
-  if (me == nullptr || me->tools_started == 0) return MPI_T_ERR_NOT_INITIALIZED;
+  if (me == nullptr) return MPI_T_ERR_NOT_INITIALIZED;
   tools_of_ranks& t = tools();
   const std::lock_guard hold(t.lock);
+  if (me->tools_started == 0) return MPI_T_ERR_NOT_INITIALIZED;
   return body(*me, t.all[me]);
 }
 
@@ -203,18 +204,17 @@ WEFT_MPI_FUNCTION(int, MPI_T_init_thread, (int required, int* provided)) {
   state* const me = find_state();
   if (me == nullptr) return MPI_T_ERR_CANNOT_INIT;
   if (provided == nullptr) return MPI_T_ERR_INVALID;
-  if (me->tools_started++ == 0) {
-    const std::lock_guard hold(tools().lock);
-    tools().all[me] = {};
-  }
+  const std::lock_guard hold(tools().lock);
+  if (me->tools_started++ == 0) tools().all[me] = {};
   *provided = required;  // Any level: what ranks and threads share has a lock.
   return MPI_SUCCESS;
 }
 WEFT_MPI_FUNCTION(int, MPI_T_finalize, ()) {
   state* const me = find_state();
-  if (me == nullptr || me->tools_started == 0) return MPI_T_ERR_NOT_INITIALIZED;
+  if (me == nullptr) return MPI_T_ERR_NOT_INITIALIZED;
+  const std::lock_guard hold(tools().lock);
+  if (me->tools_started == 0) return MPI_T_ERR_NOT_INITIALIZED;
   if (--me->tools_started == 0) {
-    const std::lock_guard hold(tools().lock);
     tools().all.erase(me);
     me->tools_sessions.clear();
   }

@@ -255,12 +255,20 @@ void look_for(MPI_Request request, int partition, int* flag) {
   *flag = !r.active || has_arrived(r, m, partition) ? 1 : 0;
 }
 
+// Whether the message comes from another process: then nobody but the worker can tell whether it has come.
+bool comes_from_elsewhere(MPI_Request request) {
+  return checked_partitions(request, false).channel == nullptr &&
+         !find_object<request_object>(request)->from_nobody;
+}
+
 // The first look takes no lock. One that finds nothing lets others of the worker run, as a failed test does.
 int arrived(MPI_Request request, int partition, int* flag) {
   try {
-    look_for(request, partition, flag);
-    if (*flag != 0 || worker::current() == nullptr || worker::caller() == nullptr)
-      return MPI_SUCCESS;
+    if (!comes_from_elsewhere(request)) {
+      look_for(request, partition, flag);
+      if (*flag != 0 || worker::current() == nullptr || worker::caller() == nullptr)
+        return MPI_SUCCESS;
+    }
   } catch (const std::exception&) {
     const auto* const r = find_object<request_object>(request);
     const entrance in;
@@ -495,10 +503,10 @@ void start_partitioned(state& me, request_object& r) {
 
 using namespace weft::mpi;
 
-#define PARTITIONED(name, count_type, buffer_type, sends, peer_name)                               \
+#define PARTITIONED(name, buffer_type, sends, peer_name)                                           \
   WEFT_MPI_FUNCTION(                                                                               \
       int, name,                                                                                   \
-      (buffer_type buf, int partitions, count_type count, MPI_Datatype datatype, int peer_name,    \
+      (buffer_type buf, int partitions, MPI_Count count, MPI_Datatype datatype, int peer_name,     \
        int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request)) {                             \
     return in_call(                                                                                \
         #name, comm,                                                                               \
@@ -509,10 +517,8 @@ using namespace weft::mpi;
         static_cast<const void*>(buf), partitions, count, datatype, peer_name, tag, comm, info,    \
         request);                                                                                  \
   }
-PARTITIONED(MPI_Psend_init, int, const void*, true, dest)
-PARTITIONED(MPI_Psend_init_c, MPI_Count, const void*, true, dest)
-PARTITIONED(MPI_Precv_init, int, void*, false, source)
-PARTITIONED(MPI_Precv_init_c, MPI_Count, void*, false, source)
+PARTITIONED(MPI_Psend_init, const void*, true, dest)
+PARTITIONED(MPI_Precv_init, void*, false, source)
 
 WEFT_MPI_FUNCTION(int, MPI_Pready, (int partition, MPI_Request request)) {
   return make_ready(

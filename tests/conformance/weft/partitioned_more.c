@@ -83,8 +83,8 @@ static void little(void) {
   for (int turn = 0; turn < 2; ++turn) {
     MPI_Request send, receive;
     MPI_Status status;
-    CALLS(MPI_Psend_init_c(sent, 0, 3, MPI_INT, right, 4, MPI_COMM_WORLD, MPI_INFO_NULL, &send));
-    CALLS(MPI_Precv_init_c(got, 2 * turn, 1, MPI_INT, left, 4, MPI_COMM_WORLD, MPI_INFO_NULL, &receive));
+    CALLS(MPI_Psend_init(sent, 0, 3, MPI_INT, right, 4, MPI_COMM_WORLD, MPI_INFO_NULL, &send));
+    CALLS(MPI_Precv_init(got, 2 * turn, 1, MPI_INT, left, 4, MPI_COMM_WORLD, MPI_INFO_NULL, &receive));
     CALLS(MPI_Start(&send));
     CALLS(MPI_Start(&receive));
     CALLS(MPI_Wait(&send, MPI_STATUS_IGNORE));
