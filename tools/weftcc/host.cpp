@@ -76,8 +76,6 @@ void keep_freed_memory(int ranks) {
   constexpr int kept_of_rank = 2 * largest_kept, kept_most = 1 << 30;
   ::mallopt(M_MMAP_THRESHOLD, largest_kept);
   ::mallopt(M_TRIM_THRESHOLD, std::min(ranks, kept_most / kept_of_rank) * kept_of_rank);
-  // An arena of a thread gives up a whole heap of 64 MiB that is free, unless this much is to be kept beside.
-  ::mallopt(M_TOP_PAD, kept_of_rank);
 }
 
 int run(int argc, char** argv) {

@@ -424,8 +424,10 @@ std::optional<void*> opened_libraries::open_from(const elf_file& by, const char*
       if ((flags & RTLD_NOLOAD) != 0) return nullptr;
       one = &collect(std::filesystem::absolute(found).string(), fresh);
       handle = load(fresh, flags);
+      const worker* const here = worker::current();
+      const bool moves = here != nullptr && here->moves();
       for (const std::unique_ptr<opened>& each : fresh)
-        if (const std::string why = each->source.file.is_of_thread();
+        if (const std::string why = moves ? each->source.file.is_of_thread() : std::string();
             !why.empty() && kept.keep_for_good()) {
           tell_of_kept_worker(why);
           break;
