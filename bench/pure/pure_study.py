@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """The applications of the Pure paper (Psota, Solar-Lezama; PPoPP 2024), again: its figures 4 and 5, with weft-dt, weft-md and weft-amr in
-place of NAS DT, CoMD and miniAMR.
+place of NAS DT, CoMD and miniAMR; and figures 6 and 7 from weft's own benchmarks.
 
     ./dev bench pure --quick         small graphs, crystals and meshes, three repetitions: minutes
     ./dev bench pure                 classes S to B, ranks up to eight times the cores, ten repetitions: an hour
@@ -16,14 +16,16 @@ beyond the cores share the problem that the cores have: what AMPI does with virt
     pure-mean.csv                    median, least and most of the repetitions
     pure-fig4.png                    speed-up of dt over the better MPI by messages, tasks and helpers
     pure-fig5.png                    seconds of md (full, static voids, moving voids) and amr over ranks
+    pure-fig6.png, pure-fig7.png     speed-up of messages by size, and of barrier and all-reduce, over the better MPI
     pure-findings.txt                what the paper found, beside what came out by the medians; whether that agrees is said only where
                                      the machine was quiet at the start
 
-Figures 6 and 7, messages and collectives, are `./dev bench placement p2p collectives`. Exit status 1 when a checksum differs, when it was
+Figures 6 and 7 take the rows of `./dev bench placement p2p collectives`, which runs for them. Exit status 1 when a checksum differs, when it was
 stopped, or when nothing could be measured.
 """
 import argparse
 import collections
+import csv
 import os
 import re
 import shutil
@@ -45,6 +47,9 @@ LAUNCHERS = {"mpich": ["mpiexec.hydra", "-bind-to", "none", "-n"],
 MPIS = tuple(LAUNCHERS)
 MD_CELLS = 12  # Along each edge of what a rank has; 6,912 atoms.
 CASES_OF_MD = {"md-full": [], "md-voids": ["--voids", "40"], "md-moving": ["--voids", "40", "--drift", "100"]}
+MICRO = ["placement", "p2p", "collectives"]  # Of bench/run.py.
+# Rows of these are taken: the figure, and what the case's name is.
+MICRO_ROWS = {6: re.compile(r"p2p/one_way/\w+(/same_core)?"), 7: re.compile(r"collectives/(barrier|allreduce/\w+)")}
 PAGE = ROOT / "docs/pure-study.md"
 TABLE = ("<!-- table: ./dev bench pure --store -->", "<!-- end of table -->")
 
@@ -228,6 +233,31 @@ def measure(args, load):
     return rows, wrong
 
 
+def micro_rows(table, load, figures):
+    """Those of figures 6 and 7 in the rows of bench/run.py, as this study has them."""
+    found = []
+    for row in table:
+        for figure in set(figures) & set(MICRO_ROWS):
+            if MICRO_ROWS[figure].fullmatch(row["name"]) and row["unit"] == "ns":
+                found.append({"figure": figure, "case": row["name"], "ranks": int(row["ranks"]), "peer": row["peer"],
+                              "workers": int(row["workers"]), "helpers": 0, "repetition": 0, "seconds": float(row["median"]) * 1e-9,
+                              "checksum": "", "load": f"{load:.2f}"})
+    return found
+
+
+def measure_micro(args, load):
+    """Returns (rows, whether something was wrong)."""
+    out = args.out / "pure-micro"
+    words = ["--rounds", "1", "--seconds", "0.3"] if args.quick else []
+    status = subprocess.run([sys.executable, str(ROOT / "bench/run.py"), *MICRO, "--build", str(args.build), "--out", str(out), *words],
+                            stdout=subprocess.DEVNULL).returncode
+    if not (out / "all.csv").exists():
+        print("pure: figures 6 and 7 have no rows; what bench/run.py said is above", file=sys.stderr)
+        return [], True
+    with open(out / "all.csv", newline="") as file:
+        return micro_rows(csv.DictReader(file), load, args.figures), status != 0
+
+
 # --- What comes out ---------------------------------------------------------------------------------
 
 class Results:
@@ -275,7 +305,7 @@ def findings(of):
             ("fig. 4", "dt: the MPI form, compiled by weftcxx", (1.11, 1.25), of.speed_ups(graphs, "weft-mpi"), 1.0),
             ("fig. 4", "dt: messages and tasks", (1.7, 2.5), of.speed_ups(graphs, "weft-tasks"), 1.5),
             ("fig. 4", "dt: messages, tasks and helpers", (2.6, 2.6), of.speed_ups(graphs, "weft-helpers"), 1.5),
-            ("fig. 5a", "md, balanced: with tasks over without", (1.0, 1.0), of.speed_ups(["md-full"], "weft-tasks", "weft"), 0.98),
+            ("fig. 5a", "md, balanced: with tasks over without", None, of.speed_ups(["md-full"], "weft-tasks", "weft"), 0.98),
             ("fig. 5a", "md, balanced: over LAMMPS (paper: CoMD over MPI)", (1.07, 1.25), of.speed_ups(["md-full"], "weft-tasks", "lammps"), 1.0),
             ("fig. 5b", "md, static voids: with tasks over without", (1.6, 2.1), of.speed_ups(["md-voids"], "weft-tasks", "weft"), 1.0),
             ("fig. 5c", "md, moving voids: with tasks over without (paper: over AMPI)", (1.25, 2.0),
@@ -284,10 +314,16 @@ def findings(of):
             ("fig. 5d", "amr, balanced: with tasks", None, of.speed_ups(["amr"], "weft-tasks"), 0.98),
             ("fig. 5d", "amr, blocks stay with their ranks: with tasks", None, of.speed_ups(["amr-uneven"], "weft-tasks"), 1.0),
             ("fig. 5d", "amr, the same in its MPI form, by weftcxx", None, of.speed_ups(["amr-uneven"], "weft-mpi-tasks"), 1.0)]
-    # The best point counts, as in the paper's sentences; where work is even, the worst.
+    near = [case for case in of.cases if MICRO_ROWS[6].fullmatch(case)]
+    across = [case for case in near if not case.endswith("/same_core")]
+    rows += [("fig. 6", "messages between cores, of all sizes", None, of.speed_ups(across, "weft"), 1.0),
+             ("fig. 6", "messages on one core, of all sizes", (17.0, 17.0), of.speed_ups(sorted(set(near) - set(across)), "weft"), 1.0),
+             ("fig. 7a", "all-reduce of 8 B", (1.11, 3.5), of.speed_ups(["collectives/allreduce/8B"], "weft"), 1.0),
+             ("fig. 7", "barrier", (2.4, 5.0), of.speed_ups(["collectives/barrier"], "weft"), 1.0)]
+    # The best point counts, as in the paper's sentences; where work is even, and of messages, the worst.
     found = []
     for where, text, paper, ours, least in rows:
-        even = "balanced" in text
+        even = "balanced" in text or "messages between" in text
         agrees = None if not ours else (min(ours) if even else max(ours)) >= least
         found.append((where, text, paper, (min(ours), max(ours)) if ours else None, agrees))
     return found
@@ -306,6 +342,8 @@ def table(of, machine):
     for where, text, paper, ours, agrees in findings(of):
         lines.append(f"{where:8} {text:66} {between(paper):>13} {between(ours) or '-':>13}  {quiet.said(agrees, of.load)}")
     for case in of.cases:
+        if any(row.fullmatch(case) for row in MICRO_ROWS.values()):
+            continue  # They are in the CSV, and in that of bench/run.py.
         lines += ["", f"{case}: seconds with so many ranks", f"{'':20}" + "".join(f"{n:>12}" for n in of.ranks(case))]
         for peer in of.peers(case):
             at = [of.seconds(case, ranks, peer) for ranks in of.ranks(case)]
@@ -383,6 +421,25 @@ def draw(of, out):
             axes.set_ylim(bottom=0)
             axes.legend(frameon=False, fontsize=7)
         drawn.append((fig, out / "pure-fig5.png"))
+    for figure, text in ((6, "messages by size"), (7, "barrier and all-reduce")):
+        found = {}  # By ranks: [(name, speed-up)].
+        for case in (case for case in of.cases if MICRO_ROWS[figure].fullmatch(case)):
+            group, same_core, _ = case.partition("/same_core")
+            for ranks in of.ranks(case):
+                if gain := of.speed_up(case, ranks, "weft"):
+                    where = "on one core" if same_core else f"{ranks} ranks"
+                    found.setdefault(where, []).append((group.split("/", 1)[1].removeprefix("one_way/"), gain))
+        if not found:
+            continue
+        fig, axes = plt.subplots(figsize=(9.5, 5), dpi=110)
+        axes.set_title(f"Figure {figure}. Speed-up of {text} over the better MPI", fontsize=11)
+        for where, gains in found.items():
+            axes.plot(*zip(*gains), marker="o", ms=5, lw=1.4, ls="-" if figure == 6 else "", label=where)
+        axes.axhline(1, color="grey", lw=0.8)
+        axes.set_yscale("log")
+        axes.set_ylabel("times as fast")
+        axes.legend(frameon=False, fontsize=8)
+        drawn.append((fig, out / f"pure-fig{figure}.png"))
     for fig, path in drawn:
         for axes in fig.axes:
             axes.spines[["top", "right"]].set_visible(False)
@@ -405,7 +462,7 @@ def parser():
     made.add_argument("--build", type=Path, default=ROOT / "build/dev", help="build directory (default build/dev)")
     made.add_argument("--out", type=Path, default=ROOT / "out/bench", help="where CSV and PNG go (default out/bench)")
     made.add_argument("--quick", action="store_true", help="classes S and W, few ranks and steps, three repetitions: minutes")
-    made.add_argument("--figures", type=counts, default=[4, 5], metavar="N,N", help="default 4,5")
+    made.add_argument("--figures", type=counts, default=[4, 5, 6, 7], metavar="N,N", help="default 4,5,6,7")
     made.add_argument("--classes", metavar="LETTERS", help="of dt (default SWAB, quick SW)")
     made.add_argument("--ranks", type=counts, metavar="N,N", help="of figure 5 (default 1, 2, ... up to eight times the cores; quick twice)")
     made.add_argument("--peers", default=".", metavar="REGEX", help="only those whose names match")
@@ -427,8 +484,8 @@ def main(words=None):
                                ("repetitions", 10, 3), ("limit", 300, 60)):
         if getattr(args, name) is None:
             setattr(args, name, quick if args.quick else usual)
-    if not set(args.figures) <= {4, 5}:
-        options.error(f"--figures {args.figures}: there are 4 and 5")
+    if not set(args.figures) <= {4, 5, 6, 7}:
+        options.error(f"--figures {args.figures}: there are 4 to 7")
     if not args.classes or not set(args.classes) <= set(GRAPH_RANKS):
         options.error(f"--classes '{args.classes}': letters of {''.join(GRAPH_RANKS)}")
     if min(args.waves, args.steps, args.repetitions, args.levels - 1) < 1 or args.limit <= 0:
@@ -441,6 +498,10 @@ def main(words=None):
         if not (args.build / "bin/weft-dt").exists():
             options.error(f"{args.build}/bin/weft-dt is not built; build first: ./dev build")
         rows, wrong = measure(args, load)
+        if set(args.figures) & set(MICRO_ROWS):
+            args.out.mkdir(parents=True, exist_ok=True)
+            more, bad = measure_micro(args, load)
+            rows, wrong = rows + more, wrong or bad
         machine = parcels.machine_of(f"load {load:.1f} before, {quiet.load_now():.1f} after; {args.repetitions} repetition(s)"
                                      f"{', quick' if args.quick else ''}")
     if not rows:

@@ -75,6 +75,21 @@ class Conclusions(unittest.TestCase):
         for where, finding, *_ in study.findings(study.Results([])):
             self.assertIn(f"| {where} | {finding} |", text[begin:end])
 
+    def test_rows_of_other_benchmarks_make_figures_6_and_7(self):
+        table = [{"name": name, "peer": peer, "ranks": "2", "workers": "2", "unit": unit, "median": median} for name, peer, unit, median in
+                 (("p2p/one_way/8B", "weft", "ns", "100"), ("p2p/one_way/8B", "mpich", "ns", "150"), ("p2p/one_way/1MiB/fresh", "weft", "ns", "1"),
+                  ("p2p/one_way/8B/same_core", "weft", "ns", "20"), ("p2p/one_way/8B/same_core", "openmpi", "ns", "200"),
+                  ("collectives/barrier", "weft", "ns", "100"), ("collectives/barrier", "openmpi", "ns", "400"),
+                  ("collectives/alltoall/8B", "weft", "ns", "1"))]
+        self.assertEqual({r["figure"] for r in study.micro_rows(table, 0.1, [4, 7])}, {7})
+        rows = study.micro_rows(table, 0.1, [6, 7])
+        self.assertEqual(len(rows), 6)
+        found = {text: (ours, agrees) for _, text, _, ours, agrees in study.findings(study.Results(rows))}
+        self.assertEqual([round(x, 6) for x in found["messages between cores, of all sizes"][0]], [1.5, 1.5])
+        self.assertEqual([round(x, 6) for x in found["messages on one core, of all sizes"][0]], [10, 10])
+        self.assertEqual([round(x, 6) for x in found["barrier"][0]], [4, 4])
+        self.assertIsNone(found["all-reduce of 8 B"][1])
+
     def test_peers_get_their_cores_tasks_and_threads(self):
         args = study.parser().parse_args(["--build", str(ARGS.build)])
         args.waves, args.steps, args.levels = 2, 3, 4
@@ -88,7 +103,7 @@ class Conclusions(unittest.TestCase):
         self.assertLessEqual(workers, max(1, study.CORES))
 
     def test_what_makes_no_sense_is_refused(self):
-        for words in (["--figures", "6"], ["--classes", "X"], ["--ranks", "0"], ["--waves", "0"], ["--levels", "1"]):
+        for words in (["--figures", "8"], ["--classes", "X"], ["--ranks", "0"], ["--waves", "0"], ["--levels", "1"]):
             with self.subTest(words), contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit):
                 study.main(words)
 
@@ -101,7 +116,7 @@ class Run(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             with contextlib.redirect_stdout(io.StringIO()) as said:
                 status = study.main(["--build", str(ARGS.build), "--out", directory, "--classes", "S", "--waves", "1", "--steps", "2",
-                                     "--levels", "3", "--repetitions", "1", "--ranks", "2", "--peers", "^weft", "--limit", "60"])
+                                     "--levels", "3", "--repetitions", "1", "--ranks", "2", "--figures", "4,5", "--peers", "^weft", "--limit", "60"])
             self.assertEqual(status, 0, said.getvalue())
             rows = study.parcels.read(Path(directory) / "pure.csv")
             cases = {"dt-S", "amr", "amr-uneven"}
