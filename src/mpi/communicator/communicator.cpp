@@ -412,6 +412,7 @@ WEFT_MPI_FUNCTION(int, MPI_Comm_create_from_group,
         check_handler_of_communicators(errhandler);
         info_entries hints = checked_hints(me, info);
         *newcomm = MPI_COMM_NULL;
+        if (group == MPI_GROUP_EMPTY) return;  // Of nobody, and with nobody.
         *newcomm = create_from_group(me, group, stringtag, std::move(hints), errhandler,
                                      "MPI_Comm_create_from_group");
       },

@@ -291,6 +291,7 @@ WEFT_MPI_FUNCTION(int, MPI_Intercomm_create_from_groups,
         check_handler_of_communicators(errhandler);
         info_entries hints = checked_hints(me, info);
         *newintercomm = MPI_COMM_NULL;
+        if (local_group == MPI_GROUP_EMPTY) return;  // As MPI_Comm_create_from_group.
         const MPI_Comm made = create(
             me, {local_group, local_leader, remote_group, remote_leader, stringtag, errhandler});
         checked_communicator(me, made).hints = std::move(hints);

@@ -1,5 +1,6 @@
 // The sets of processes of a session: which there are, and groups of them. Two are the standard's; the others are the ranks
 // that share a host, and those that share a process, with the calling rank.
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <string>
@@ -23,13 +24,14 @@ constexpr std::array<named_set, 4> sets{{{"mpi://WORLD", process_set::world},
                                          {"weft://node", process_set::node},
                                          {"weft://process", process_set::process}}};
 
-// The part of the scheme before "://" is the same in small and in large letters.
+// Small and large letters are the same.
 bool is_same_name(std::string_view one, std::string_view other) {
-  const std::size_t scheme = other.find(':');
-  if (one.size() != other.size()) return false;
-  for (std::size_t i = 0; i < one.size(); ++i)
-    if (one[i] != other[i] && (i >= scheme || (one[i] | 0x20) != other[i])) return false;
-  return true;
+  return std::ranges::equal(one, other, [](char a, char b) {
+    const auto small = [](char c) {
+      return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+    };
+    return small(a) == small(b);
+  });
 }
 
 process_set checked_set(const char* name) {

@@ -8,6 +8,7 @@
 #include "mpi/object/request.hpp"
 #include "mpi/object/state.hpp"
 #include "mpi/object/status.hpp"
+#include "mpi/point_to_point/partitioned.hpp"
 #include "rank/messages.hpp"
 #include "trace/mixing.hpp"
 
@@ -147,6 +148,7 @@ void test_one(state& me, MPI_Request* request, int* flag, MPI_Status* status) {
     me.rank.home->yield();
     if (me.rank.home->is_shared()) [[unlikely]]
       r = active_request(*request);
+    if (r != nullptr && r->is_partitioned() && !r->complete()) await_end_of_arrived(me, *r);
     if (r != nullptr && !r->complete()) return note_answer(me, request, false);
   }
   *flag = 1;

@@ -458,6 +458,18 @@ void correct_tag(const request_object& r, MPI_Status* status) {
   if (status != MPI_STATUS_IGNORE && m.tag != MPI_ANY_TAG) status->MPI_TAG = m.tag;
 }
 
+void await_end_of_arrived(state& me, const request_object& r) {
+  const partitioned_message& m = *r.details->partitions;
+  if (m.sends || m.channel == nullptr) return;
+  const partition_board<>* const board = m.channel->board.value();
+  if (board == nullptr) return;
+  for (std::size_t p = 0; p < board->count(); ++p)
+    if (!board->has_arrived(p, m.round)) return;
+  const operation& op = r.own_work;
+  me.rank.home->wait_until([&] { return op.complete; },
+                           {m.made_by, op.match.context, op.match.source, op.match.tag, op.bytes});
+}
+
 void start_partitioned(state& me, request_object& r) {
   request_details& d = *r.details;
   partitioned_message& m = *d.partitions;

@@ -5,8 +5,12 @@
 namespace weft::mpi {
 
 struct request_object;
+struct state;
 
 // Between processes a partitioned message travels under another tag than the program's, which its status tells.
 void correct_tag(const request_object& r, MPI_Status* status);
+// Called for an active request that does not seem complete: when every partition has arrived, waits for the mail that says so.
+// So a test behind MPI_Parrived of all partitions does not fail.
+void await_end_of_arrived(state& me, const request_object& r);
 
 }  // namespace weft::mpi
