@@ -28,8 +28,8 @@ function(weft_add_shmem_test name)  # COMMAND...
   set_tests_properties(shmem.${name} PROPERTIES LABELS shmem TIMEOUT 120 PROCESSORS 2)
 endfunction()
 
-foreach(program IN ITEMS setup.c access.c atomics.c corners.c collectives.c waiting.c active_messages.c sessions.c with_mpi.c rpc.cpp
-    all_faces.cpp)
+foreach(program IN ITEMS setup.c access.c atomics.c corners.c collectives.c waiting.c active_messages.c sessions.c with_mpi.c with_sessions.c
+    rpc.cpp all_faces.cpp)
   cmake_path(GET program STEM name)
   weft_add_shmem_program(${name} ${shmem_directory}/${program})
   set(run ${conformance_directory}/run.sh ${weftrun})

@@ -1,6 +1,6 @@
 /* What MPI 5.0 has and weft has not, so that programs which only mention it compile and link. A call of
- * a function of these lists ends in MPI_ERR_UNSUPPORTED_OPERATION. Of the tools interface all is there but
- * variables, categories and events, of which there are none: what asks for one is told so.
+ * a function of the first list ends in MPI_ERR_UNSUPPORTED_OPERATION. Of the tools interface all is there but
+ * events, sources and enumerations, of which there are none: what asks for one is told so.
  *
  * Included by mpi.h alone. */
 #ifndef WEFT_MPI_ABSENT_H
@@ -128,7 +128,7 @@ typedef void(MPI_T_event_dropped_cb_function)(MPI_Count count,
   X(MPI_Publish_name, (const char* service_name, MPI_Info info, const char* port_name))            \
   X(MPI_Unpublish_name, (const char* service_name, MPI_Info info, const char* port_name))
 
-/* X(error, name, parameters): what asks for a variable, category or event. */
+/* X(error, name, parameters): what a call returns that asks for what there is not. */
 #define WEFT_MPI_TOOLS(X)                                                                          \
   X(MPI_T_ERR_INVALID_INDEX, MPI_T_category_get_categories,                                        \
     (int cat_index, int len, int indices[]))                                                       \

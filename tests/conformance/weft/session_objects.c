@@ -7,6 +7,7 @@
    Run with: -n 3 --ranks-per-process 1
    Run with: -n 4 --processes 2 --check */
 #include "../conform.h"
+#include <malloc.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -202,6 +203,22 @@ static void windows_and_files(MPI_Comm comm) {
   MPI_File_close(&file);
 }
 
+/* Sessions that come and go leave no memory behind. */
+static void cycles(void) {
+  size_t before = 0;
+  for (int i = 0; i < 60; ++i) {
+    if (i == 10) before = mallinfo2().uordblks;
+    MPI_Session session;
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+    MPI_Comm comm = communicator_of(session, "mpi://WORLD", "cycle");
+    MPI_Barrier(comm);
+    MPI_Comm_free(&comm);
+    MPI_Session_finalize(&session);
+  }
+  const long more = (long)(mallinfo2().uordblks - before);
+  EXPECT(more < 32 * 1024, "%ld bytes in 50 cycles", more); /* Of all ranks of the process. */
+}
+
 int main(void) {
   MPI_Session session = MPI_SESSION_NULL;
   EXPECT_INT(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session), MPI_SUCCESS);
@@ -213,6 +230,7 @@ int main(void) {
   buffers();
   sets_of_weft();
   windows_and_files(all);
+  if (getenv("WEFT_CHECK") == NULL) cycles(); /* A checked job remembers. */
   int wrong = 0;
   MPI_Allreduce(&wrong_count, &wrong, 1, MPI_INT, MPI_SUM, all);
   if (rank == 0) printf(wrong == 0 ? "right\n" : "wrong: %d\n", wrong);
