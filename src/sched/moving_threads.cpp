@@ -76,7 +76,7 @@ void moving_threads::run() {
     }
     exchange_events(kept);
   }
-  has_outside_ = places_.front().of->events_ != nullptr;
+  has_events_ = places_.front().of->events_ != nullptr;
   for (worker_place& p : places_) {
     worker& w = *p.of;
     w.root_.stack = w.stacks_.take();
@@ -261,7 +261,7 @@ moving_threads::rested moving_threads::rest(worker& here, const waiter* w,
       return rested::alone;
     }
   }
-  if (here.events_ != nullptr) p.looked_outside_ns.store(now_ns(), std::memory_order_relaxed);
+  if (here.events_ != nullptr) p.looked_at_events_ns.store(now_ns(), std::memory_order_relaxed);
   p.rests_in = w;
   put_down(here);
   return std::exchange(p.is_to_park, false) ? rested::is_to_park : rested::was_away;
@@ -371,7 +371,7 @@ bool moving_threads::take_to_look(worker_place& p, std::uint32_t runner, std::ui
                                   std::uint64_t after_ns) noexcept {
   // Another thread may have looked after `now`.
   if (p.of->events_ == nullptr || p.runner.number() != p.runner.nobody || p.of->is_parked() ||
-      now < p.looked_outside_ns.load(std::memory_order_relaxed) + after_ns)
+      now < p.looked_at_events_ns.load(std::memory_order_relaxed) + after_ns)
     return false;
   if (!take(p, runner)) return false;
   if (p.has_parked) {
@@ -384,7 +384,7 @@ bool moving_threads::take_to_look(worker_place& p, std::uint32_t runner, std::ui
 }
 
 worker_place* moving_threads::choose_to_look(moving_thread& me, std::uint64_t now) noexcept {
-  if (!has_outside_) return nullptr;
+  if (!has_events_) return nullptr;
   const int places = static_cast<int>(places_.size());
   for (int left = places, at = me.next_look; left > 0; --left, ++at) {
     if (at >= places) at = 0;
@@ -401,7 +401,7 @@ worker_place* moving_threads::choose_to_look(moving_thread& me, std::uint64_t no
 // Of the thread's own. Those that ask again and again can always go on, and are not to keep the others from their devices.
 worker_place* moving_threads::choose(moving_thread& me) noexcept {
   constexpr unsigned looks_in = 4;
-  if (has_outside_ && ++me.choices % looks_in == 0)
+  if (has_events_ && ++me.choices % looks_in == 0)
     if (worker_place* const looks = choose_to_look(me, now_ns()); looks != nullptr) return looks;
   return choose_own(me);
 }

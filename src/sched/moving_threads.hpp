@@ -42,7 +42,7 @@ struct alignas(padding_bytes) worker_place {
   std::atomic<const std::atomic<std::uint32_t>*> bell{nullptr};
   std::atomic<std::uint32_t> bell_value{0};
   std::atomic<bool> bell_is_shared{false};
-  std::atomic<std::uint64_t> looked_outside_ns{0};  // When it last looked at its device.
+  std::atomic<std::uint64_t> looked_at_events_ns{0};  // When it last looked at its device.
   std::atomic<bool> has_ended{false};
   // How many reasons there are that no other thread runs it. Written by who runs it; others look once more when they do.
   std::atomic<int> stays{0};
@@ -167,7 +167,7 @@ class moving_threads {
   std::vector<moving_thread> threads_;  // As many as cores.
   std::atomic<int> ended_{0};           // Workers.
   std::atomic<int> spares_at_work_{0};
-  bool has_outside_ = false;  // Workers have devices.
+  bool has_events_ = false;  // Workers have devices.
 
   // The lookout's.
   std::deque<moving_thread> spares_;
