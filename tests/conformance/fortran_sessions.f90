@@ -97,7 +97,8 @@ program fortran_sessions
 
   ! Partitions.
   call MPI_Psend_init(sent, 4, 2_MPI_COUNT_KIND, MPI_INTEGER, mod(rank + 1, ranks), 2, comm, MPI_INFO_NULL, requests(1), ierr)
-  call MPI_Precv_init(got, 2, 4_MPI_COUNT_KIND, MPI_INTEGER, mod(rank + ranks - 1, ranks), 2, comm, MPI_INFO_NULL, requests(2), ierr)
+  call MPI_Precv_init(got, 2, 4_MPI_COUNT_KIND, MPI_INTEGER, mod(rank + ranks - 1, ranks), 2, comm, &
+                      MPI_INFO_NULL, requests(2), ierr)
   do i = 1, 3
     sent = 100 * rank + i
     call MPI_Startall(2, requests, ierr)
