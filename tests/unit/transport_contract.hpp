@@ -68,13 +68,14 @@ class recorder : public arrivals {
     failures.push_back({peer, why});
   }
   void refused(std::uint32_t peer, const char* why) noexcept override {
-    refusals.push_back({peer, why});
+    if (refusals.size() < refusals_max) refusals.push_back({peer, why});
   }
 
   std::vector<message> messages;
   std::vector<std::uint64_t> words;
   std::map<void*, int> done_contexts, failed_contexts;
   std::vector<std::pair<std::uint32_t, std::string>> failures, refusals;
+  static constexpr std::size_t refusals_max = 1000;  // A flood has millions.
   std::function<void(const message&)> on_message;
   std::function<void()> on_word;
 };
