@@ -27,7 +27,7 @@ enum { /* Errors of the tools interface. */
   MPI_T_ERR_PVAR_NO_STARTSTOP = 1017,
   MPI_T_ERR_PVAR_NO_ATOMIC = 1018
 };
-enum { /* For whom a variable is. */
+enum { /* They say for whom a variable is. */
   MPI_T_VERBOSITY_USER_BASIC = 0x09,
   MPI_T_VERBOSITY_USER_DETAIL = 0x0a,
   MPI_T_VERBOSITY_USER_ALL = 0x0c,
@@ -38,7 +38,7 @@ enum { /* For whom a variable is. */
   MPI_T_VERBOSITY_MPIDEV_DETAIL = 0x22,
   MPI_T_VERBOSITY_MPIDEV_ALL = 0x24
 };
-enum { /* To what a variable belongs. */
+enum { /* They say to what a variable belongs. */
   MPI_T_BIND_NO_OBJECT = 1,
   MPI_T_BIND_MPI_COMM = 2,
   MPI_T_BIND_MPI_DATATYPE = 3,
@@ -52,7 +52,7 @@ enum { /* To what a variable belongs. */
   MPI_T_BIND_MPI_INFO = 11,
   MPI_T_BIND_MPI_SESSION = 12
 };
-enum { /* Where setting a variable counts. */
+enum { /* They say where setting a variable counts. */
   MPI_T_SCOPE_CONSTANT = 1,
   MPI_T_SCOPE_READONLY = 2,
   MPI_T_SCOPE_LOCAL = 3,

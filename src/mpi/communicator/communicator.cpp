@@ -148,6 +148,7 @@ void give(state&, MPI_Comm handle, MPI_Comm* to) {
   *to = handle;
 }
 void give(state& me, MPI_Comm handle, MPI_Fint* to) {
+  const auto hold = me.fortran_handles.lock(me.rank.home->is_shared());
   *to = is_predefined(handle) ? static_cast<MPI_Fint>(value_of(handle))
                               : me.fortran_handles.number_of(value_of(handle));
 }
