@@ -495,6 +495,14 @@ def jobs():
             Job("metg", METG_COLUMNS=8, METG_CURVE=1, METG_BACKEND="spawn,futures"), TbbJob("metg", METG_COLUMNS=8, METG_CURVE=1)],
         "mpi": own,
         "face": [Job("face")],
+        "windows": [Job("limits", "hardware", only="copy/64KiB/alone"), Job("collectives", only="barrier"), Job("p2p", only="one_way/8B")]
+                   + [Job("windows", peer) for peer in (OWN_MPI, *LAUNCHERS)]
+                   + [Job("windows", OWN_MPI, workers=1, WEFT_RANKS_PER_PROCESS=1, variant="-processes")]
+                   + [Job("windows", peer, 16, seconds=1, only=only) for only in ("accumulate", "contended", "fence")
+                      for peer in (OWN_MPI, "openmpi")],
+        "files": [Job("files", peer, n, seconds=2, spin=False) for n in (2, 16) for peer in (OWN_MPI, "openmpi")]
+                 + [Job("files", "mpich", seconds=2)],
+        "partitioned": [Job("partitioned", peer) for peer in (OWN_MPI, *LAUNCHERS)],
         "datatypes": [Job("datatypes", peer) for peer in ("weft", OWN_MPI, *LAUNCHERS)],
         "polling": [Job("polling", peer, n, workers=1, spin=False, WEFT_RANKS_PER_PROCESS=1)
                     for n in (4, 8) for peer in (OWN_MPI, "openmpi")],

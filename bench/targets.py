@@ -289,6 +289,41 @@ def mpi(here, run):
                          "%", True)
 
 
+def windows(here, run):
+    """MPI's windows beside both MPIs, the barrier and the messages of ranks, and what the machine copies."""
+    of = lambda name, ranks=2: here.get("windows/" + name, "weft-mpi", ranks)
+    for name, what, limit in (("put_flush/8B", "8 B put and flush", 20), ("get_flush/8B", "8 B get and flush", 20),
+                              ("fetch_and_op/8B", "fetch_and_op and flush", 25), ("lock_unlock", "lock and unlock", 40)):
+        yield at_most(f"windows: {what}", of(name), limit, "ns")
+        if name in ("put_flush/8B", "fetch_and_op/8B"):
+            yield Target(f"windows, two processes: {what} <= 1.5 x that in one",
+                         here.get("windows/" + name, "weft-mpi-processes", 2, 1), times(1.5, of(name)), "ns")
+    yield Target("windows: fence <= 1.1 x the ranks' barrier", of("fence"), times(1.1, here.get("collectives/barrier")), "ns")
+    yield Target("windows: a pair of post and start <= 2 x a message", of("pscw"), times(2, here.get("p2p/one_way/8B")), "ns")
+    yield Target("windows: 64 KiB put and flush <= the machine's copy / 0.95", of("put_flush/64KiB"),
+                 times(1 / 0.95, here.get("limits/copy/64KiB/alone", "hardware", 1)), "ns")
+    for ranks, name, what, factor in ((2, "accumulate/1000_doubles", "accumulate of 1,000 doubles by all on one", 2),
+                                      (16, "accumulate/1000_doubles", "accumulate of 1,000 doubles by all on one", 10),
+                                      (16, "lock_unlock/contended", "contended lock", 20), (16, "fence", "fence", 20)):
+        yield Target(f"windows, {ranks} ranks: {what} <= 1/{factor} of the better MPI", of(name, ranks),
+                     times(1 / factor, here.best("windows/" + name, ranks)), "ns")
+
+
+def files(here, run):
+    for ranks in (2, 16):
+        for where in ("memory", "disk"):
+            for what, factor in (("collective_write", 1.5), ("collective_read", 1.5), ("strided_read", 1)):
+                name = f"files/{what}/{where}"
+                yield Target(f"files, {ranks} ranks, {where}: {what.replace('_', ' ')} <= 1/{factor:g} of the better MPI",
+                             here.get(name, "weft-mpi", ranks), times(1 / factor, here.best(name, ranks)), "ns")
+
+
+def partitioned(here, run):
+    for size in ("8KiB", "64KiB", "1MiB"):
+        yield Target(f"partitioned messages: a face of {size} in 64 parts <= 1/1.3 of the better MPI's persistent message",
+                     here.get(f"partitioned/64/{size}", "weft-mpi"), times(1 / 1.3, here.best(f"partitioned/persistent/{size}")), "ns")
+
+
 def face(here, run):
     for what, name in (("ping-pong", "face/ping_pong_call/8B"), ("windows of 64", "face/window64_call/8B")):
         for workers in (1, 2):
@@ -346,7 +381,7 @@ TARGETS = {"shmem": shmem, "comm": comm, "comm-tcp": comm_tcp, "processes": proc
            "placement": placement, "collectives": collectives, "ring": ring, "many": many, "images": images,
            "stencil": stencil, "loop": loop, "md": md, "idle": idle, "polling": polling, "waiting": waiting, "metg": metg,
            "metg-tasks": metg_tasks, "tasks": tasks, "mpi": mpi, "face": face,
-           "datatypes": datatypes}
+           "datatypes": datatypes, "windows": windows, "files": files, "partitioned": partitioned}
 
 
 def judged(rows):
