@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Run weft's benchmarks and their rivals interleaved, write CSV and plots, print the targets.
 
-    bench/run.py [--build DIR] [NAME...]       NAME: see --list; none means all
+    bench/run.py [--build DIR] [NAME...]       NAME: see --list; none means all but the long ones
     bench/run.py parcel [--quick]              the study of parcelports, by itself; parcel --help says how
     bench/run.py octree [--quick]              its figures of an application, likewise
     bench/run.py pure [--quick]                the applications of the Pure paper, likewise
@@ -46,6 +46,7 @@ LAUNCHERS = {
     "openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--bind-to", "none", "-n"],
 }
 
+BY_NAME_ALONE = {"metg-am", "metg-patterns", "metg-curves"}  # They take as long as all others.
 OWN_MPI = "weft-mpi"  # Programs of weftcxx from the sources that the rivals' wrappers compile.
 
 
@@ -629,7 +630,7 @@ def main():
             words.remove(name)
             return of_its_own.main(words)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="benchmarks to run (default all): see --list")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"benchmarks to run (default all but {', '.join(sorted(BY_NAME_ALONE))}): see --list")
     parser.add_argument("--build", type=Path, default=ROOT / "build/dev", help="build directory (default build/dev)")
     parser.add_argument("--out", type=Path, default=ROOT / "out/bench", help="where CSV and PNG go (default out/bench)")
     parser.add_argument("--rounds", type=int, default=2, help="times every program runs (default 2)")
@@ -658,7 +659,7 @@ def main():
     if not (args.build / "bin").is_dir():
         parser.error(f"{args.build}/bin does not exist; build first: ./dev build")
 
-    busy = busy_share()
+    busy, load_before = busy_share(), f"{os.getloadavg()[0]:.2f}"
     if busy > 0.2 or os.getloadavg()[0] > CORES:
         print(f"bench: others keep {busy:.1f} of {CORES} cores busy, load {os.getloadavg()[0]:.1f}: "
               "medians of spinning programs may be 5-10 x too high", file=sys.stderr)
@@ -666,7 +667,7 @@ def main():
     commit_text, rows, failed, told = commit(), [], False, set()
     args.out.mkdir(parents=True, exist_ok=True)
     try:
-        for name in args.names or table:
+        for name in args.names or [name for name in table if name not in BY_NAME_ALONE]:
             ready = []
             for job in table[name]:
                 if args.no_rivals and (job.peer in LAUNCHERS or isinstance(job, (RivalJob, LciJob, TbbJob))):
@@ -682,7 +683,7 @@ def main():
                 result, bad = run_round(name, ready, args, commit_text)
                 here, failed = here + result, failed or bad
             if here:
-                here = merge(here)
+                here = [row | {"load_before": load_before} for row in merge(here)]
                 write(args.out / f"{name}.csv", here)
                 rows += here
     finally:

@@ -399,11 +399,12 @@ def summary(results):
 
 def circumstances(rows):
     """What the machine did meanwhile."""
-    loads = [float(r["load"]) for r in rows]
+    before, loads = [[float(r[column]) for r in rows if r.get(column)] for column in ("load_before", "load")]
     priorities = ", ".join(sorted({r["priority"] for r in rows}))
     bounces, instructions = zip(*map(of_run.pace, rows))
     other = of_run.not_compared(rows)
-    return (f"load {min(loads):.2f} to {max(loads):.2f}; priority {priorities}; "
+    return ((f"load {max(before):.2f} before the start, " if before else "load ") + f"{min(loads):.2f} to {max(loads):.2f} with the benchmarks; "
+            f"priority {priorities}; "
             f"two-line bounce {min(bounces):.0f} to {max(bounces):.0f} ns; "
             f"1,000 instructions {min(instructions):.0f} to {max(instructions):.0f} ns"
             + (f"; {other} of {len(rows)} rows are of another pace than their group and not compared" if other else ""))
