@@ -127,6 +127,13 @@ function(weft_add_tests label suffix timeout processors)
 endfunction()
 
 weft_add_tests(unit test 300 1)
+# Those with arithmetic on what programs and peers say: ./dev ci builds and runs them with UndefinedBehaviorSanitizer.
+add_custom_target(arithmetic-tests)
+add_dependencies(arithmetic-tests base_test breakdown_files_test breakdown_model_test breakdown_pattern_test claim_slot_test
+  comm_am_test comm_collective_test comm_completion_test comm_failure_test comm_misuse_test comm_registration_test
+  comm_two_sided_test deque_test dropbox_test layout_test loop_test message_test mpi_constants_test mpi_datatype_test mpi_types_test
+  mpsc_queue_test ofi_envelope_test ofi_test parcel_test pool_test rank_forged_test rank_map_test record_ring_test rma_test
+  sendable_test serialization_test settings_test shm_test task_test tcp_parcelport_test topology_test trace_test weftrun_test)
 if(DEFINED weft_test_python)
   target_compile_definitions(process_test PRIVATE WEFT_TEST_PYTHON="${weft_test_python}")
 endif()
@@ -205,25 +212,35 @@ endfunction()
 # What two ranks do with each other is the same between two processes and four, and over all that two are joined by once it
 # is right over weft's own ways: there it is left to the soaks.
 set(tests_of_pairs request_test layout_test loop_test)
+# How jobs fail and what they say of it is the same over everything that tells of a lost process: once over each of weft's own
+# ways and once over a network that misbehaves is enough.
+set(tests_of_ends failure_test report_test)
+set(ends_left_out shm4 tcp2 sim4)
 foreach(name IN LISTS tests_of_ranks)
   foreach(way IN LISTS ways_of_two)
     set(label multi)
     if(name IN_LIST tests_of_pairs AND NOT way IN_LIST ways)
       set(label soak)
+    elseif(name IN_LIST tests_of_ends AND (NOT way IN_LIST ways OR ${way}2 IN_LIST ends_left_out))
+      set(label soak)
     endif()
     weft_add_started_test(${way} ${label}.${way}2.${name} ${label} 2 ${name})
   endforeach()
-  set(label multi)
-  if(name IN_LIST tests_of_pairs)
-    set(label soak)
-  endif()
   foreach(way IN LISTS ways)
+    set(label multi)
+    if(name IN_LIST tests_of_pairs OR (name IN_LIST tests_of_ends AND ${way}4 IN_LIST ends_left_out))
+      set(label soak)
+    endif()
     weft_add_started_test(${way} ${label}.${way}4.${name} ${label} 4 ${name})
   endforeach()
 endforeach()
 foreach(processes IN ITEMS 2 4)
   foreach(name IN LISTS tests_of_ranks)
-    weft_add_test_of_processes(multi.sim${processes}.${name} multi ${processes} ${name} TEST_JOBS=10)
+    set(label multi)
+    if(name IN_LIST tests_of_ends AND sim${processes} IN_LIST ends_left_out)
+      set(label soak)
+    endif()
+    weft_add_test_of_processes(${label}.sim${processes}.${name} ${label} ${processes} ${name} TEST_JOBS=10)
     foreach(seed IN ITEMS 2 3 4 5 6 7 8 9)
       weft_add_test_of_processes(soak.sim${processes}.${name}.${seed} soak ${processes} ${name}
         TEST_SEED=${seed})
@@ -304,7 +321,11 @@ foreach(way IN LISTS ways)
     GTEST_FILTER=memory.is_not_taken_for_blocking_messages)
   foreach(name IN LISTS tests_of_programs)
     foreach(processes IN LISTS processes_of_${name})
-      weft_add_test_of_processes(multi.${way}${processes}.${name} multi ${processes} ${name}
+      set(label multi)
+      if(${way}${processes}.${name} MATCHES "^(shm2|tcp4)\\.jobs_test$")  # Over each way by one number of processes.
+        set(label soak)
+      endif()
+      weft_add_test_of_processes(${label}.${way}${processes}.${name} ${label} ${processes} ${name}
         WEFT_TRANSPORT=${transport_${way}})
     endforeach()
   endforeach()

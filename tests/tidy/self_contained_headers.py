@@ -1,4 +1,4 @@
-"""Every header compiles by itself; a public one with nothing but include/ in sight. One that its own source file
+"""Every header compiles by itself; a public one with nothing but include/ in sight. One that some source file
 includes first has been compiled so by the build. And the main header is short, with all that it includes."""
 import argparse
 import os
@@ -30,10 +30,11 @@ def compile_alone(compiler, source, header):
     return header, result.stderr if result.returncode and not absent else None
 
 
-def is_first_of_its_source(root, header):
-    own = header.with_suffix(".cpp")
-    first = re.search(r'^#include ["<]([^">]+)', own.read_text(), re.MULTILINE) if own.exists() else None
-    return first is not None and root / first[1] == header
+def first_of_sources(source):
+    """What sources include before anything else, as they name it."""
+    found = (re.search(r'^#include ["<]([^">]+)', path.read_text(), re.MULTILINE)
+             for top in ("src", "apps", "bench") for path in (source / top).rglob("*.cpp"))
+    return {first[1] for first in found if first}
 
 
 def main():
@@ -43,7 +44,8 @@ def main():
     args = parser.parse_known_args()[0]
     headers = [(args.source / top, header) for top in ("include", "src", "apps")
                for header in sorted((args.source / top).rglob("*.hpp"))]
-    alone = [header for root, header in headers if not is_first_of_its_source(root, header)]
+    compiled_first = first_of_sources(args.source)
+    alone = [header for root, header in headers if str(header.relative_to(root)) not in compiled_first]
     problems = [(header, "it is without #pragma once") for _, header in headers
                 if not re.search(r"^#pragma once$", header.read_text(), re.MULTILINE)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
