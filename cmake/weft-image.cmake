@@ -59,6 +59,46 @@ set_target_properties(weft-program PROPERTIES POSITION_INDEPENDENT_CODE ON C_STA
 target_include_directories(weft-program PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_compile_options(weft-program PRIVATE -Wall -Wextra -Wshadow $<$<BOOL:${WEFT_WERROR}>:-Werror>)
 
+# libmpi_abi: MPI by the standard's binary interface, for programs that any compiler has linked. It has names alone: the
+# loader finds in libweft what they mean, and in libweft-process what stands before the C library.
+set(weft_abi_names libmpi_abi.so.1 libmpi_abi.so.0)  # Two releases of MPICH have written the latter into programs.
+if(Python3_FOUND)
+  file(GLOB foreign_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/process/*/program_*.c
+    ${PROJECT_SOURCE_DIR}/src/process/*/both_*.c ${PROJECT_SOURCE_DIR}/src/process/*/foreign_*.c)
+  list(FILTER foreign_sources EXCLUDE REGEX "/program_(openmp|start|executable)\\.c$")
+  add_library(weft-process SHARED ${foreign_sources})
+  target_include_directories(weft-process PRIVATE ${PROJECT_SOURCE_DIR}/include/weft/program ${PROJECT_SOURCE_DIR}/src
+    ${PROJECT_SOURCE_DIR}/include)
+  target_link_libraries(weft-process PRIVATE weft-shared)
+  set(abi_names_written ${PROJECT_BINARY_DIR}/abi/names.c)
+  add_custom_command(OUTPUT ${abi_names_written} DEPENDS ${PROJECT_SOURCE_DIR}/src/mpi/abi/write_library.py
+      ${PROJECT_SOURCE_DIR}/include/mpi/mpi.h ${PROJECT_SOURCE_DIR}/include/mpi/mpi_absent.h
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/abi
+    COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/src/mpi/abi/write_library.py ${PROJECT_SOURCE_DIR}/include/mpi/mpi.h
+      ${abi_names_written})
+  set(abi_targets)
+  foreach(name IN LISTS weft_abi_names)
+    string(REGEX REPLACE "^.*\\." weft-abi- target ${name})
+    add_library(${target} SHARED ${abi_names_written} ${PROJECT_SOURCE_DIR}/src/mpi/abi/library_large_partitions.c)
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include)
+    # Not -fno-semantic-interposition: the names are to be found in libweft.
+    target_link_options(${target} PRIVATE -Wl,-soname,${name} -Wl,--auxiliary,libweft-process.so
+      -Wl,--auxiliary,libweft.so.${weft_soversion})
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} PREFIX "" SUFFIX "" NO_SONAME ON)
+    add_dependencies(${target} weft-process weft-shared)
+    list(APPEND abi_targets ${target})
+  endforeach()
+  set_target_properties(weft-process ${abi_targets} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${weft_home} C_STANDARD 11
+    C_STANDARD_REQUIRED ON BUILD_RPATH "\$ORIGIN" INSTALL_RPATH "\$ORIGIN" BUILD_WITH_INSTALL_RPATH ON)
+  foreach(target IN ITEMS weft-process ${abi_targets})
+    target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow $<$<BOOL:${WEFT_WERROR}>:-Werror>)
+  endforeach()
+  file(CREATE_LINK libmpi_abi.so.1 ${weft_home}/libmpi_abi.so SYMBOLIC)
+  add_custom_target(weft-abi ALL DEPENDS ${abi_targets})
+else()
+  message(STATUS "Python was not found: there will be no libmpi_abi")
+endif()
+
 # The process of a program that has several ranks in it.
 file(GLOB host_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/process/*/host_*.c
   ${PROJECT_SOURCE_DIR}/src/process/*/both_*.c)

@@ -417,7 +417,17 @@ void give_processes_to_ranks(weft::job_request& request) {
   }
 }
 
-int start(const weft::job_request& request, bool is_mpirun) {
+// The library of the standard's interface is loaded before the program looks for one: it may know the folder of another MPI.
+// Behind what the user preloads, a tool that stands before MPI's functions, say.
+void lend_abi_library(weft::job_program& program) {
+  const std::string library = weft::abi_library_for(in_its_directory(program));
+  if (library.empty()) return;
+  const char* const before = std::getenv("LD_PRELOAD");
+  program.environment.push_back(weft::formatted(
+      "LD_PRELOAD={}{}{}", before != nullptr ? before : "", before != nullptr ? ":" : "", library));
+}
+
+int start(weft::job_request& request, bool is_mpirun) {
   const weft::options& how = request.how;
   const weft::job_program& first = request.programs.front();
   const bool is_only = request.programs.size() == 1;
@@ -437,6 +447,7 @@ int start(const weft::job_request& request, bool is_mpirun) {
     execute(other->command);
   }
   if (how.check) preload_check_library();
+  for (weft::job_program& one : request.programs) lend_abi_library(one);
   for (const weft::job_program& one : request.programs) {
     if (const std::string remark = weft::not_built_with_weft(in_its_directory(one));
         !remark.empty() && (one.how.ranks != 1 || !is_only) && !is_mpirun)
@@ -448,6 +459,8 @@ int start(const weft::job_request& request, bool is_mpirun) {
     if (first.starts_program && how.ranks == 1 && !how.transport.starts_with("mpi"))
       for (const std::string& one : weft::process::variables_of_rank({0, 1, 0, 1}))
         ::setenv(one.substr(0, one.find('=')).c_str(), one.substr(one.find('=') + 1).c_str(), 1);
+    for (const std::string& one : first.environment)
+      ::setenv(one.substr(0, one.find('=')).c_str(), one.substr(one.find('=') + 1).c_str(), 1);
     if (!request.reads_input) read_nothing();
     execute(first.command);
   }

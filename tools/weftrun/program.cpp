@@ -11,7 +11,10 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <sstream>
+#include <string_view>
+#include <unordered_set>
 
 #include "base/format.hpp"
 #include "process/loader/elf_file.hpp"
@@ -55,8 +58,9 @@ std::string path_of(const std::string& program) {
 }
 
 bool knows_weft(const std::string& bytes) {
-  // The name of the shared library, or a name that the static one brings along.
-  return bytes.find("libweft.so") != bytes.npos || bytes.find("WEFT_JOB") != bytes.npos;
+  // The name of the shared library, or a name that the static one brings along, or the standard's name of either.
+  return bytes.find("libweft.so") != bytes.npos || bytes.find("WEFT_JOB") != bytes.npos ||
+         bytes.find(process::abi_library) != bytes.npos;
 }
 
 constexpr std::array shells{"sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish", "busybox"};
@@ -150,12 +154,17 @@ std::string sanitizer_of(const process::elf_file& program) {
 }  // namespace
 
 std::string why_one_rank(const std::vector<std::string>& command) {
+  const std::string path = path_of(command.front());
   try {
-    const process::elf_file program(path_of(command.front()));
-    if (std::ranges::none_of(program.symbols(), [&](const ElfW(Sym) & s) {
+    const process::elf_file program(path);
+    const bool is_foreign = !program.needed_abi().empty();
+    if (!is_foreign && std::ranges::none_of(program.symbols(), [&](const ElfW(Sym) & s) {
           return s.st_shndx != SHN_UNDEF && program.string_at(s.st_name) == "weft_program";
-        }))
-      return "";
+        })) {
+      if (bytes_of_program(path).find(process::abi_library) == std::string::npos) return "";
+      return "uses libmpi_abi through a library or opens it itself: each rank gets a process of its own; ranks share "
+             "one when the program itself is linked with -lmpi_abi";
+    }
     if (program.is_only_copy())
       return "has thread-local variables and was linked as an executable: each rank gets a process of its own; ranks "
              "share one when its objects are compiled with weftcc (mpicc)";
@@ -170,9 +179,63 @@ std::string why_one_rank(const std::vector<std::string>& command) {
             "calls {}(), which changes the process for all ranks in it: each rank gets a process of its own; "
             "--ranks-per-process N has them share one all the same",
             call);
-  } catch (const error&) {  // None that the kernel would start so.
+  } catch (const error&) {  // None that the kernel would start so, or one at a fixed address.
+    if (bytes_of_program(path).find(process::abi_library) != std::string::npos)
+      return "is linked at a fixed address (-no-pie), of which a process holds one copy: each rank gets a process of "
+             "its own; ranks share one when it is linked with -pie";
   }
   return "";
+}
+
+namespace {
+
+// A function of MPI that a program calls and the library does not have; empty: there is none, or the program is at a fixed address.
+std::string function_not_in(const std::string& library, const std::string& path) {
+  std::optional<process::elf_file> program;
+  try {
+    program.emplace(path);
+  } catch (const error&) {
+    return "";
+  }
+  const process::elf_file abi(library);
+  std::unordered_set<std::string_view> known;
+  for (const ElfW(Sym) & s : abi.symbols())
+    if (s.st_shndx != SHN_UNDEF) known.insert(abi.string_at(s.st_name));
+  for (const ElfW(Sym) & s : program->symbols()) {
+    const std::string_view name = program->string_at(s.st_name);
+    if (s.st_shndx == SHN_UNDEF && ELF64_ST_BIND(s.st_info) != STB_WEAK &&
+        (name.starts_with("MPI_") || name.starts_with("PMPI_")) && !known.contains(name))
+      return std::string(name);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string abi_library_for(const std::vector<std::string>& command) {
+  const std::string path = path_of(command.front());
+  const std::string bytes = bytes_of_program(path);
+  const std::size_t at = bytes.find(process::abi_library);
+  // One of weftcc's has libweft in itself or beside it.
+  if (at == bytes.npos || bytes.find("libweft.so") != bytes.npos) return "";
+  const std::string needed = bytes.c_str() + at;
+  const std::string library = library_beside_this((WEFT_LIBRARIES "/" + needed).c_str());
+  if (library.empty())
+    throw error(formatted(
+        "{} asks for {}, which weft does not have: libmpi_abi.so.1 is the library of the standard's binary "
+        "interface; build the program with mpicc_abi",
+        command.front(), needed));
+  for (const char* const mpi : {"libmpi.so", "libmpich.so"})
+    if (bytes.find(std::string(1, '\0') + mpi) != bytes.npos)
+      throw error(formatted(
+          "{} is linked with two MPIs, {} and another one ({}...): link it with one of them",
+          command.front(), needed, mpi));
+  if (const std::string name = function_not_in(library, path); !name.empty())
+    throw error(formatted(
+        "{} calls {}(), which weft's {} does not have: it has the functions of MPI 5.0; do without it, or run "
+        "the program with the MPI that it was built with",
+        command.front(), name, needed));
+  return library;
 }
 
 bool knows_ranks(const std::vector<std::string>& command) {

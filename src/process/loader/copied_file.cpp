@@ -249,13 +249,14 @@ std::vector<copied_variable> copied_file::variables_of(
           size = std::min<std::size_t>(size, s.st_size);
         }
     }
-    if (from == nullptr) from = shared_variable(t.name);
+    const bool is_own = from != nullptr;
+    if (!is_own) from = shared_variable(t.name);
     if (from == nullptr)
       throw error(formatted("{} needs the variable {}, which none of its libraries has",
                             file.path(), t.name));
     const auto [constant, constant_size] = constant_part();
     const bool is_constant = t.address >= constant && t.address < constant + constant_size;
-    found.push_back({at_address(base + t.address), from, size, is_constant});
+    found.push_back({at_address(base + t.address), from, size, is_constant || is_own});
   }
   return found;
 }

@@ -33,7 +33,8 @@ struct copied_variable {
   std::byte* to;
   const std::byte* from;
   std::size_t size;
-  bool is_constant;  // Its page is one that nobody may write once it is loaded.
+  bool
+      is_kept;  // Its value stays the one of loading: nobody may write the page then, or the library is the copy's own.
 };
 
 class copied_file {

@@ -177,7 +177,18 @@ std::string_view elf_file::soname() const {
 }
 
 bool elf_file::answers_to(std::string_view name) const {
-  return soname() == name.substr(name.rfind('/') + 1);
+  const std::string_view wanted = name.substr(name.rfind('/') + 1);
+  return soname() == wanted || (soname() == process_library && wanted.starts_with(abi_library));
+}
+
+std::uint64_t elf_file::entry() const noexcept {
+  return reinterpret_cast<const ElfW(Ehdr)*>(base_)->e_entry;
+}
+
+std::string_view elf_file::needed_abi() const {
+  for (const std::uint64_t index : needed())
+    if (string_at(index).starts_with(abi_library)) return string_at(index);
+  return {};
 }
 
 std::vector<std::uint64_t> elf_file::needed() const {

@@ -13,6 +13,11 @@
 
 namespace weft::process {
 
+// How names of the standard's library of MPI begin. The number behind it is the binary interface's.
+inline constexpr std::string_view abi_library = "libmpi_abi.so.";
+// What it brings to a program in place of the C library's: a copy of the program has a copy of this.
+inline constexpr std::string_view process_library = "libweft-process.so";
+
 // The calls before main() and after it, as addresses in the file; 0: none.
 struct elf_calls {
   std::uint64_t first_init = 0;
@@ -54,6 +59,11 @@ class elf_file {
   [[nodiscard]] std::vector<std::uint64_t> needed() const;  // Indices of strings.
   // Whether a file that needs `name` means this one: its soname, or its path when it has none.
   [[nodiscard]] bool answers_to(std::string_view name) const;
+  // Where the kernel starts it, as an address in the file.
+  [[nodiscard]] std::uint64_t entry() const noexcept;
+  // The name by which it needs the standard's library of MPI (libmpi_abi.so.1); empty: it does not. It may have been linked by
+  // any compiler then.
+  [[nodiscard]] std::string_view needed_abi() const;
   [[nodiscard]] elf_calls calls() const noexcept;
   // Bytes of thread-locals that must lie at a fixed place in every thread; 0 when there are none.
   [[nodiscard]] std::size_t static_tls_bytes() const noexcept;

@@ -123,6 +123,16 @@ std::string image_program::failure_text(std::string_view reason) const {
   return formatted("{}: {}", what, reason);
 }
 
+// Its own start file knows it.
+image::main_function image_program::main_of_foreign(void* handle, std::uintptr_t base) const {
+  const elf_file& program = sources_.back()->file;
+  using finder = decltype(&::weft_find_main);
+  const auto find = reinterpret_cast<finder>(::dlsym(handle, "weft_find_main"));
+  if (find == nullptr || program.entry() == 0)
+    throw error(formatted("{} has no main(): build it as a program", program.path()));
+  return find(reinterpret_cast<void (*)()>(base + program.entry()));
+}
+
 void image_program::open_copies() {
   for (const std::unique_ptr<copied_file>& s : sources_) {
     if (s->open_copy()) continue;
@@ -164,7 +174,7 @@ image image_program::load() {
     const std::vector<copied_variable> variables = s.variables_of(bases[i], bases, sources_);
     s.bind(bases[i], bases, variables);
     std::ranges::copy_if(variables, std::back_inserter(loaded.variables_),
-                         [](const copied_variable& v) { return !v.is_constant; });
+                         [](const copied_variable& v) { return !v.is_kept; });
     if (loaded_ == 0) s.keep_findings(bases[i], bases, sources_);
     if (!debugged_) {
       s.share_pages(bases[i]);
@@ -185,6 +195,7 @@ image image_program::load() {
                   "build it again",
                   sources_.back()->file.path()));
   loaded.main_ = description->main;
+  if (loaded.main_ == nullptr) loaded.main_ = main_of_foreign(handle, bases[sources_.size() - 1]);
   loaded.own_ = &description->own;
   std::vector<opened_libraries::own_file> files;
   for (std::size_t i = 0; i < sources_.size(); ++i)

@@ -66,6 +66,7 @@ class image_program {
 
  private:
   void bind_names();
+  [[nodiscard]] image::main_function main_of_foreign(void* handle, std::uintptr_t base) const;
   void open_copies();
   void close_copies() noexcept;
   [[nodiscard]] std::string failure_text(std::string_view reason) const;

@@ -1,114 +1,15 @@
-/* How any program of weft's starts. One that was linked as an executable, by flags or because its objects allow nothing
-   else, begins in the C library's start file, which calls this by the C library's name: only executables do, so
-   that a library which is linked with the same flags gets none of it. One of weftcc's begins in start.c. */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <link.h>
-#include <stddef.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include "process/life/program.h"
+/* How a program starts that was linked as an executable, by flags or because its objects allow nothing else: it begins in the
+   C library's start file, which calls this by the C library's name. Only executables do, so that a library
+   which is linked with the same flags gets none of it. One of weftcc's begins in program_start.c. */
+#include "process/life/program_begin.h"
 #include "process/loader/start.h"
-
-typedef int main_function(int, char**, char**);
-typedef void constructor(int, char**, char**);
-typedef void destructor(void);
-typedef int start_function(main_function*, int, char**, void (*)(void), void (*)(void), void (*)(void), void*);
 
 extern const struct weft_program weft_program; /* Links program_start.c to executables. */
 
-/* --- Constructors and destructors, which may call MPI: they run in the rank ----------------------------------- */
+__attribute__((visibility("hidden"))) weft_start_function __libc_start_main;
 
-static constructor* first_constructor;
-static constructor** constructors;
-static destructor** destructors;
-static size_t constructors_left, destructors_left;
-
-static void construct(int argc, char** argv, char** environment) {
-  if (first_constructor != NULL) first_constructor(argc, argv, environment);
-  for (size_t i = 0; i < constructors_left; ++i) constructors[i](argc, argv, environment);
-}
-
-extern void __cxa_finalize(void* object);
-extern void* const __dso_handle __attribute__((visibility("hidden")));
-
-/* Handlers of atexit() and destructors of objects first, as exit() has them. Also when one of them has called exit(): the
-   others go on. */
-static void destroy(void) {
-  __cxa_finalize(__dso_handle);
-  while (destructors_left > 0) destructors[--destructors_left]();
-}
-
-/* The loader has made what it has read unwritable. */
-static int write_number(ElfW(Dyn) * entry, size_t number) {
-  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-  char* const begin = (char*)((size_t)entry & -page);
-  const size_t size = (size_t)((char*)(entry + 1) - begin);
-  if (mprotect(begin, size, PROT_READ | PROT_WRITE) != 0) return -1;
-  entry->d_un.d_val = number;
-  mprotect(begin, size, PROT_READ);
-  return 0;
-}
-
-/* Takes them from the C library. The first object is the program. */
-static int take_over(struct dl_phdr_info* program, size_t size, void* taken) {
-  (void)size;
-  ElfW(Dyn)* entry = NULL;
-  for (int i = 0; i < program->dlpi_phnum; ++i)
-    if (program->dlpi_phdr[i].p_type == PT_DYNAMIC)
-      entry = (ElfW(Dyn)*)(program->dlpi_addr + program->dlpi_phdr[i].p_vaddr);
-  /* At the address of its file: its handlers of atexit() cannot be told from those of the C library. */
-  if (entry == NULL || program->dlpi_addr == 0) return 1;
-  ElfW(Dyn)* destructors_size = NULL;
-  for (; entry->d_tag != DT_NULL; ++entry) {
-    char* const place = (char*)program->dlpi_addr + entry->d_un.d_ptr;
-    if (entry->d_tag == DT_INIT) first_constructor = (__extension__(constructor*)place);
-    if (entry->d_tag == DT_INIT_ARRAY) constructors = (constructor**)place;
-    if (entry->d_tag == DT_FINI_ARRAY) destructors = (destructor**)place;
-    if (entry->d_tag == DT_INIT_ARRAYSZ) constructors_left = entry->d_un.d_val / sizeof *constructors;
-    if (entry->d_tag == DT_FINI_ARRAYSZ) destructors_size = entry;
-  }
-  if (destructors_size != NULL) {
-    const size_t count = destructors_size->d_un.d_val / sizeof *destructors;
-    if (write_number(destructors_size, 0) != 0) return 1;
-    destructors_left = count;
-  }
-  *(int*)taken = 1;
-  return 1;
-}
-
-static void construct_nothing(int argc, char** argv, char** environment) {
-  (void)argc;
-  (void)argv;
-  (void)environment;
-}
-static void destroy_nothing(void) {}
-
-/* --- The start ------------------------------------------------------------------------------------------------ */
-
-static struct weft_own_code code = {NULL, construct_nothing, destroy_nothing};
-
-static int run(int argc, char** argv, char** environment) {
-  (void)environment;
-  return weft_run_alone(&code, argc, argv);
-}
-
-__attribute__((visibility("hidden"))) start_function __libc_start_main;
-
-/* Before any constructor of the program: that is the C library's next step, unless it is given another one. */
-int __libc_start_main(main_function* main, int argc, char** argv, void (*begin)(void), void (*end)(void),
+int __libc_start_main(weft_main_function* main, int argc, char** argv, void (*begin)(void), void (*end)(void),
                       void (*end_of_loader)(void), void* stack) {
   (void)main;
-  weft_become_host(argc, argv);
-  code.main = weft_program.main;
-  int taken = 0;
-  dl_iterate_phdr(take_over, &taken);
-  if (taken) {
-    code.construct = construct;
-    code.destroy = destroy;
-    begin = destroy_nothing;
-  }
-  start_function* const start = __extension__(start_function*)dlsym(RTLD_NEXT, "__libc_start_main");
-  return start(run, argc, argv, begin, end, end_of_loader, stack);
+  return weft_start_program(weft_program.main, argc, argv, begin, end, end_of_loader, stack);
 }

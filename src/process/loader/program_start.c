@@ -11,9 +11,6 @@
 /* Weak: build systems link libraries with the flags of programs, too. A program without one is
    refused by what the linker adds to executables, or by weftcc. */
 extern int main(int, char**, char**) __attribute__((weak));
-extern int __libc_start_main(int (*)(int, char**, char**), int, char**, void (*)(void),
-                             void (*)(void), void (*)(void), void*)
-    __attribute__((visibility("hidden"))); /* Of program_executable.c. */
 
 /* Programs expect these to be theirs, and so do their libraries, which need not name them to the linker:
    they are linked to each program, whether its own files use them or not. */
@@ -39,14 +36,8 @@ LINKED_TO_EACH(sleep);
 LINKED_TO_EACH(strtok);
 LINKED_TO_EACH(write);
 
-static void begin(char** environment, void* standard_input, void* standard_output, void* standard_error) {
-  weft_begin_environment(environment);
-  weft_begin_input(standard_input);
-  weft_begin_output(standard_output, standard_error);
-}
-
 const struct weft_program weft_program = {
-    weft_program_version, main, {&environ, begin, getenv, setenv, putenv, unsetenv}};
+    weft_program_version, main, {&environ, weft_begin_copy, getenv, setenv, putenv, unsetenv}};
 
 #if defined(__x86_64__)
 #define LOADER "/lib64/ld-linux-x86-64.so.2"
@@ -95,6 +86,6 @@ __attribute__((section(".interp"), used)) static const char loader[] = LOADER;
 /* `stack` is what the kernel has put there: the number of words, the words, the environment. */
 __attribute__((visibility("hidden"), used, noreturn)) void weft_begin(void** stack,
                                                                        void (*end_of_loader)(void)) {
-  __libc_start_main(main, (int)(ptrdiff_t)stack[0], (char**)(stack + 1), NULL, NULL, end_of_loader, stack);
+  weft_start_program(main, (int)(ptrdiff_t)stack[0], (char**)(stack + 1), NULL, NULL, end_of_loader, stack);
   __builtin_trap();
 }

@@ -16,6 +16,9 @@ struct weft_program {
   struct weft_own_state own;
 };
 
+/* What a library tells of the executable that it is brought to: the main() that the executable's start file hands over. */
+int (*weft_find_main(void (*start_file)(void)))(int, char**, char**);
+
 /* Returns when the program is one rank; otherwise this process becomes the host of its copies, and
    the call does not return. */
 void weft_become_host(int argc, char** argv);
