@@ -61,7 +61,7 @@ function(weft_add_mpi_program program source compiler)
   file(GLOB headers CONFIGURE_DEPENDS ${directory}/*.h)
   set(needed ${source} ${conformance_directory}/conform.h ${headers})
   string(FIND ${compiler} ${PROJECT_BINARY_DIR}/bin/weft place)
-  if(place EQUAL 0)
+  if(place EQUAL 0 OR compiler MATCHES "_abi$")
     list(APPEND needed ${mpi_header} weft-wrappers weft-program)
   endif()
   add_custom_command(OUTPUT ${program} DEPENDS ${needed} COMMAND_EXPAND_LISTS
@@ -143,6 +143,32 @@ if(WEFT_GFORTRAN AND fortran_needed)
 endif()
 add_custom_target(conformance-programs ALL DEPENDS ${programs})
 add_dependencies(test-programs conformance-programs)
+
+# By the standard's binary interface: six of these programs unchanged, and tests/conformance/abi/.
+if(TARGET weft-abi AND NOT WEFT_SANITIZE)
+  set(programs)
+  foreach(name IN ITEMS point_to_point collectives datatypes communicators windows files)
+    set(program ${conformance_bin}/abi-${name})
+    weft_add_mpi_program(${program} ${conformance_directory}/${name}.c ${weft_home}/bin/mpicc_abi -Wall -std=gnu11 -O1 -g -pthread)
+    list(APPEND programs ${program})
+    weft_add_conformance_test(abi.${name}.n5 ${weftrun} -n 5 ${program})
+  endforeach()
+  set(kinds_of_data_plain -O0)
+  set(kinds_of_data_whole -O3 -flto -Wl,-z,now)
+  foreach(way IN ITEMS plain whole)
+    set(program ${conformance_bin}/abi-kinds_of_data-${way})
+    weft_add_mpi_program(${program} ${conformance_directory}/abi/kinds_of_data.cpp ${weft_home}/bin/mpicxx_abi -Wall -std=c++20
+      ${kinds_of_data_${way}})
+    list(APPEND programs ${program})
+    weft_add_conformance_test(abi.kinds_of_data.${way} ${weftrun} -n 5 ${program})
+  endforeach()
+  weft_add_conformance_test(abi.kinds_of_data.alone ${weftrun} -n 3 --ranks-per-process 1 ${program})
+  add_custom_target(conformance-programs-of-abi ALL DEPENDS ${programs})
+  add_dependencies(test-programs conformance-programs-of-abi)
+  add_test(NAME mpi.abi.foreign COMMAND ${Python3_EXECUTABLE} ${conformance_directory}/abi/foreign.py ${weftrun} ${weft_home}
+    ${CMAKE_C_COMPILER})
+  set_tests_properties(mpi.abi.foreign PROPERTIES LABELS mpi TIMEOUT 300 PROCESSORS 2)
+endif()
 
 # tests/conformance/weft/: what only weft can do, run with the words after each "Run with:"; long/: what takes
 # long or much memory, with label soak.

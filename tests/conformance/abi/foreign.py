@@ -1,0 +1,111 @@
+"""foreign.py WEFTRUN HOME CC: programs that weft's wrappers have not linked, as they come: in folders of another MPI, with tools
+before them, and those that cannot run, of which one line says why."""
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+WEFTRUN, HOME, CC = sys.argv[1:4]
+INCLUDE = Path(__file__).resolve().parents[3] / "include/mpi"
+HELLO = r"""
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+static BEFORE int of_rank;
+int main(int argc, char** argv) {
+  int rank, size, sum, length;
+  char version[MPI_MAX_LIBRARY_VERSION_STRING];
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  of_rank = rank + 1;
+  MPI_Allreduce(&of_rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Get_library_version(version, &length);
+  if (of_rank != rank + 1 || sum != size * (size + 1) / 2) return 1;
+  if (rank == 0) printf("%.4s %d of %d\n", version, sum, size);
+  if (argc > 1) CALL;
+  return MPI_Finalize();
+}
+"""
+TOOL = r"""
+#include <mpi.h>
+#include <stdio.h>
+int MPI_Allreduce(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+  int rank;
+  PMPI_Comm_rank(comm, &rank);
+  if (rank == 0) puts("tool"), fflush(stdout);
+  return PMPI_Allreduce(in, out, count, type, op, comm);
+}
+"""
+failures = []
+
+
+def compiled(output, text, *words):
+    subprocess.run([CC, "-x", "c", "-", "-o", output, f"-I{INCLUDE}", "-DBEFORE=" + ("__thread" if "tls" in output.name else ""),
+                    *(() if any(str(w).startswith("-DCALL") for w in words) else ("-DCALL=exit(0)",)), "-x", "none", *map(str, words)],
+                   input=text, text=True, check=True)
+    return output
+
+
+def run(*words, environment=None):
+    ran = subprocess.run([str(w) for w in words], text=True, capture_output=True, timeout=60, env={**os.environ, **(environment or {})})
+    return ran.returncode, ran.stdout, ran.stderr
+
+
+def expect(what, ran, status, output, said=""):
+    code, out, errors = ran
+    if code != status or out != output or (said not in errors if said else errors) or errors.count("\n") > 1:
+        failures.append(f"{what}: {code}, not {status}\n--- output\n{out}--- errors\n{errors}")
+
+
+def main(folder):
+    link = [f"-L{HOME}", "-lmpi_abi"]
+    right = "weft 6 of 3\n"
+    hello = compiled(folder / "hello", HELLO, *link)
+    expect("all in one process", run(WEFTRUN, "-n", 3, hello), 0, right)
+    expect("two processes", run(WEFTRUN, "-n", 3, "--processes", 2, hello), 0, right)
+    expect("each alone", run(WEFTRUN, "-n", 3, "--ranks-per-process", 1, hello), 0, right)
+    expect("without weftrun", run(hello, environment={"LD_LIBRARY_PATH": HOME}), 0, "weft 1 of 1\n")
+    older = compiled(folder / "older", HELLO, f"-L{HOME}", "-l:libmpi_abi.so.0")
+    expect("by the name of MPICH 5.0.0", run(WEFTRUN, "-n", 3, older), 0, right)
+
+    # One that comes in the folder of another MPI, and knows that first.
+    other = folder / "other"
+    other.mkdir()
+    stand_in = "int MPI_Init(void){return 99;} int MPI_Frobnicate(int x){return x;}"
+    names = "MPI_Comm_rank MPI_Comm_size MPI_Allreduce MPI_Get_library_version MPI_Finalize".split()
+    stand_in += "".join(f"int {name}(void){{return 99;}}" for name in names)
+    for soname in ("libmpi_abi.so.1", "libmpi_abi.so.7", "libmpi.so.12"):
+        compiled(other / soname, stand_in, "-shared", "-fPIC", f"-Wl,-soname,{soname}")
+    for kind in ("--enable-new-dtags", "--disable-new-dtags"):
+        theirs = compiled(folder / "theirs", HELLO, other / "libmpi_abi.so.1", f"-Wl,{kind},-rpath,{other}")
+        expect(f"in another MPI's folder, {kind}", run(WEFTRUN, "-n", 3, theirs), 0, right)
+
+    tool = compiled(folder / "tool.so", TOOL, "-shared", "-fPIC")
+    for shape in ("--processes", 1), ("--ranks-per-process", 1):
+        expect(f"a tool before it, {shape}", run(WEFTRUN, "-n", 3, *shape, hello, environment={"LD_PRELOAD": str(tool)}), 0,
+               "tool\n" + right)
+
+    # A process for each rank, and a line that says why.
+    fixed = compiled(folder / "fixed", HELLO, "-no-pie", *link)
+    expect("at a fixed address", run(WEFTRUN, "-n", 3, fixed), 0, right, "is linked at a fixed address (-no-pie)")
+    tls = compiled(folder / "tls", HELLO, *link)
+    expect("thread-local variables", run(WEFTRUN, "-n", 3, tls), 0, right, "has thread-local variables")
+    library = compiled(folder / "libuser.so", "#include <mpi.h>\nint begin(void) { return MPI_Init(0, 0) + MPI_Finalize(); }", "-shared", "-fPIC", *link)
+    through = compiled(folder / "through", "#include <stdio.h>\nconst char* name = \"libmpi_abi.so.1\";\nint begin(void);"
+                       "int main(void) { if (begin() == 0) puts(\"begun\"); return 0; }", library, f"-Wl,-rpath,{folder}:{HOME}")
+    expect("through a library", run(WEFTRUN, "-n", 2, through), 0, "begun\nbegun\n", "through a library")
+
+    # What cannot run.
+    unknown = compiled(folder / "unknown", "int MPI_Frobnicate(int);" + HELLO, "-DCALL=MPI_Frobnicate(1)", other / "libmpi_abi.so.1")
+    expect("a function that does not exist", run(WEFTRUN, "-n", 3, unknown), 2, "", "calls MPI_Frobnicate(), which weft's libmpi_abi.so.1 does not have")
+    later = compiled(folder / "later", HELLO, other / "libmpi_abi.so.7")
+    expect("a library of another number", run(WEFTRUN, "-n", 3, later), 2, "", "asks for libmpi_abi.so.7, which weft does not have")
+    both = compiled(folder / "both", HELLO, "-Wl,--no-as-needed", *link, other / "libmpi.so.12")
+    expect("two MPIs", run(WEFTRUN, "-n", 3, both), 2, "", "is linked with two MPIs")
+
+
+with tempfile.TemporaryDirectory() as made:
+    main(Path(made))
+sys.exit("\n".join(failures)) if failures else print("right")
