@@ -11,7 +11,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <optional>
 #include <sstream>
 #include <string_view>
 #include <unordered_set>
@@ -57,10 +56,48 @@ std::string path_of(const std::string& program) {
   return program;
 }
 
-bool knows_weft(const std::string& bytes) {
-  // The name of the shared library, or a name that the static one brings along, or the standard's name of either.
+// The name by which a program needs the standard's library of MPI; empty: it does not.
+std::string needed_abi_of(const std::string& path) {
+  try {
+    return std::string(process::elf_file(path, process::elf_file::form::any_program).needed_abi());
+  } catch (const error&) {
+    return "";
+  }
+}
+
+// The same of its libraries, as far as it, or the variable, says in which directories they lie; not the system's.
+std::string abi_through_libraries(const std::string& path, int depth = 0) {
+  constexpr int depth_max = 4;
+  if (depth == depth_max || bytes_of_program(path).find("WEFT_JOB") != std::string::npos) return "";
+  try {
+    const process::elf_file program(path, process::elf_file::form::any_program);
+    const char* const variable = std::getenv("LD_LIBRARY_PATH");
+    std::istringstream directories(std::string(program.library_path()) + ":" +
+                                   (variable != nullptr ? variable : "") + ":/");
+    for (std::string directory; std::getline(directories, directory, ':');) {
+      for (const std::string_view origin : {"${ORIGIN}", "$ORIGIN"})
+        if (const std::size_t at = directory.find(origin); at != directory.npos)
+          directory.replace(at, origin.size(),
+                            std::filesystem::absolute(path).parent_path().string());
+      for (const std::uint64_t index : program.needed()) {
+        // A name with a directory stays as it is.
+        const auto library = std::filesystem::path(directory) / program.string_at(index);
+        if (directory.empty() || ::access(library.c_str(), R_OK) != 0) continue;
+        std::string needed = needed_abi_of(library);
+        if (needed.empty()) needed = abi_through_libraries(library, depth + 1);
+        if (!needed.empty()) return needed;
+      }
+    }
+  } catch (const error&) {  // No file of this machine.
+  }
+  return "";
+}
+
+bool knows_weft(const std::string& path) {
+  const std::string bytes = bytes_of_program(path);
+  // The name of the shared library, or a name that the static one brings along.
   return bytes.find("libweft.so") != bytes.npos || bytes.find("WEFT_JOB") != bytes.npos ||
-         bytes.find(process::abi_library) != bytes.npos;
+         (!bytes.empty() && !needed_abi_of(path).empty());
 }
 
 constexpr std::array shells{"sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish", "busybox"};
@@ -114,14 +151,14 @@ bool opens_modules(const std::vector<std::string>& command) {
   }
   try {
     const process::elf_file program(path);
-    if (!imports(program, "dlopen") || knows_weft(bytes_of_program(path))) return false;
+    if (!imports(program, "dlopen") || knows_weft(path)) return false;
   } catch (const error&) {
     return false;
   }
   // A tool, say a debugger, with the program as its word.
   return std::none_of(command.begin() + 1, command.end(), [](const std::string& word) {
-    const std::string bytes = bytes_of_program(word);
-    return knows_weft(bytes) && bytes.find("/ld-linux") != bytes.npos;  // No library.
+    return knows_weft(word) &&
+           bytes_of_program(word).find("/ld-linux") != std::string::npos;  // No library.
   });
 }
 
@@ -156,15 +193,20 @@ std::string sanitizer_of(const process::elf_file& program) {
 std::string why_one_rank(const std::vector<std::string>& command) {
   const std::string path = path_of(command.front());
   try {
-    const process::elf_file program(path);
+    const process::elf_file program(path, process::elf_file::form::any_program);
     const bool is_foreign = !program.needed_abi().empty();
+    if (!is_foreign && !abi_through_libraries(path).empty())
+      return "uses libmpi_abi through a library: each rank gets a process of its own; ranks share one when the program "
+             "itself is linked with -lmpi_abi";
     if (!is_foreign && std::ranges::none_of(program.symbols(), [&](const ElfW(Sym) & s) {
           return s.st_shndx != SHN_UNDEF && program.string_at(s.st_name) == "weft_program";
-        })) {
-      if (bytes_of_program(path).find(process::abi_library) == std::string::npos) return "";
-      return "uses libmpi_abi through a library or opens it itself: each rank gets a process of its own; ranks share "
-             "one when the program itself is linked with -lmpi_abi";
-    }
+        }))
+      return "";
+    if (program.is_at_fixed_address())
+      return is_foreign
+                 ? "is linked at a fixed address (-no-pie), of which a process holds one copy: each rank gets a "
+                   "process of its own; ranks share one when it is linked with -pie"
+                 : "";
     if (program.is_only_copy())
       return "has thread-local variables and was linked as an executable: each rank gets a process of its own; ranks "
              "share one when its objects are compiled with weftcc (mpicc)";
@@ -179,30 +221,21 @@ std::string why_one_rank(const std::vector<std::string>& command) {
             "calls {}(), which changes the process for all ranks in it: each rank gets a process of its own; "
             "--ranks-per-process N has them share one all the same",
             call);
-  } catch (const error&) {  // None that the kernel would start so, or one at a fixed address.
-    if (bytes_of_program(path).find(process::abi_library) != std::string::npos)
-      return "is linked at a fixed address (-no-pie), of which a process holds one copy: each rank gets a process of "
-             "its own; ranks share one when it is linked with -pie";
+  } catch (const error&) {  // None that the kernel would start so.
   }
   return "";
 }
 
 namespace {
 
-// A function of MPI that a program calls and the library does not have; empty: there is none, or the program is at a fixed address.
+// A function of MPI that a program calls and the library does not have; empty: there is none.
 std::string function_not_in(const std::string& library, const std::string& path) {
-  std::optional<process::elf_file> program;
-  try {
-    program.emplace(path);
-  } catch (const error&) {
-    return "";
-  }
-  const process::elf_file abi(library);
+  const process::elf_file abi(library), program(path, process::elf_file::form::any_program);
   std::unordered_set<std::string_view> known;
   for (const ElfW(Sym) & s : abi.symbols())
     if (s.st_shndx != SHN_UNDEF) known.insert(abi.string_at(s.st_name));
-  for (const ElfW(Sym) & s : program->symbols()) {
-    const std::string_view name = program->string_at(s.st_name);
+  for (const ElfW(Sym) & s : program.symbols()) {
+    const std::string_view name = program.string_at(s.st_name);
     if (s.st_shndx == SHN_UNDEF && ELF64_ST_BIND(s.st_info) != STB_WEAK &&
         (name.starts_with("MPI_") || name.starts_with("PMPI_")) && !known.contains(name))
       return std::string(name);
@@ -214,11 +247,9 @@ std::string function_not_in(const std::string& library, const std::string& path)
 
 std::string abi_library_for(const std::vector<std::string>& command) {
   const std::string path = path_of(command.front());
-  const std::string bytes = bytes_of_program(path);
-  const std::size_t at = bytes.find(process::abi_library);
-  // One of weftcc's has libweft in itself or beside it.
-  if (at == bytes.npos || bytes.find("libweft.so") != bytes.npos) return "";
-  const std::string needed = bytes.c_str() + at;
+  std::string needed = needed_abi_of(path);
+  if (needed.empty()) needed = abi_through_libraries(path);
+  if (needed.empty()) return "";
   const std::string library = library_beside_this((WEFT_LIBRARIES "/" + needed).c_str());
   if (library.empty())
     throw error(formatted(
@@ -226,7 +257,10 @@ std::string abi_library_for(const std::vector<std::string>& command) {
         "interface; build the program with mpicc_abi",
         command.front(), needed));
   for (const char* const mpi : {"libmpi.so", "libmpich.so"})
-    if (bytes.find(std::string(1, '\0') + mpi) != bytes.npos)
+    if (const process::elf_file program(path, process::elf_file::form::any_program);
+        std::ranges::any_of(program.needed(), [&](std::uint64_t index) {
+          return program.string_at(index).starts_with(mpi);
+        }))
       throw error(formatted(
           "{} is linked with two MPIs, {} and another one ({}...): link it with one of them",
           command.front(), needed, mpi));
@@ -239,10 +273,12 @@ std::string abi_library_for(const std::vector<std::string>& command) {
 }
 
 bool knows_ranks(const std::vector<std::string>& command) {
-  const std::string bytes = bytes_of_program(path_of(command.front()));
+  const std::string path = path_of(command.front());
+  const std::string bytes = bytes_of_program(path);
   if (bytes.empty()) return false;
-  if (knows_weft(bytes)) return true;
-  for (const char* const mpi : {"libmpi.so", "libmpich.so", "libmpi_"})
+  if (knows_weft(path)) return true;
+  for (const char* const mpi :
+       {"libmpi.so", "libmpich.so", "libmpi_cxx", "libmpi_mpifh", "libmpi_usempi"})
     if (bytes.find(mpi) != bytes.npos)
       throw error(
           formatted("{} is linked with another MPI ({}...), which would take each process "
@@ -254,12 +290,13 @@ bool knows_ranks(const std::vector<std::string>& command) {
 
 std::string not_built_with_weft(const std::vector<std::string>& command) {
   if (knows_ranks(command) || opens_modules(command) ||
-      bytes_of_program(path_of(command.front())).empty())
+      bytes_of_program(path_of(command.front())).empty() ||
+      !abi_through_libraries(path_of(command.front())).empty())
     return "";
   // A tool, say a debugger, with the program as its word; or started for its own sake.
   if (command.front().find('/') == std::string::npos) return "";
   for (std::size_t i = 1; i < command.size(); ++i)
-    if (knows_weft(bytes_of_program(command[i]))) return "";
+    if (knows_weft(command[i])) return "";
   return formatted(
       "{} was not built with weft and knows nothing of ranks: build it with weftcc, "
       "weftcxx or weftfc",

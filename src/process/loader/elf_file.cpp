@@ -48,7 +48,7 @@ bool is_in(const ElfW(Phdr) & s, std::uint64_t address) noexcept {
 
 }  // namespace
 
-elf_file::elf_file(std::string path) : path_(std::move(path)) {
+elf_file::elf_file(std::string path, form allowed) : path_(std::move(path)) {
   descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
   struct stat file {};
   if (descriptor_ < 0 || ::fstat(descriptor_, &file) != 0) {
@@ -71,7 +71,8 @@ elf_file::elf_file(std::string path) : path_(std::move(path)) {
   ElfW(Ehdr) header{};
   if (size_ >= sizeof header) std::memcpy(&header, base_, sizeof header);
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) refuse("is no program of this system");
-  if (header.e_machine != machine || header.e_type != ET_DYN)
+  if (header.e_machine != machine ||
+      (header.e_type != ET_DYN && (allowed != form::any_program || header.e_type != ET_EXEC)))
     refuse("cannot be loaded many times: it is not position-independent, or of another machine");
   if (header.e_phoff > size_ || header.e_phnum > (size_ - header.e_phoff) / sizeof(ElfW(Phdr)))
     refuse("is cut off");
@@ -179,6 +180,16 @@ std::string_view elf_file::soname() const {
 bool elf_file::answers_to(std::string_view name) const {
   const std::string_view wanted = name.substr(name.rfind('/') + 1);
   return soname() == wanted || (soname() == process_library && wanted.starts_with(abi_library));
+}
+
+bool elf_file::is_at_fixed_address() const noexcept {
+  return reinterpret_cast<const ElfW(Ehdr)*>(base_)->e_type == ET_EXEC;
+}
+
+std::string_view elf_file::library_path() const {
+  const std::uint64_t newer = value_of(DT_RUNPATH);
+  const std::uint64_t index = newer != 0 ? newer : value_of(DT_RPATH);
+  return index != 0 ? string_at(index) : std::string_view();
 }
 
 std::uint64_t elf_file::entry() const noexcept {

@@ -30,8 +30,10 @@ struct elf_calls {
 
 class elf_file {
  public:
-  // Throws weft::error when it cannot be read or is no shared object of this machine.
-  explicit elf_file(std::string path);
+  enum class form { shared_object, any_program };
+  // Throws weft::error when it cannot be read or is no shared object of this machine. Of `any_program` it may be one at a fixed
+  // address, which is only looked at.
+  explicit elf_file(std::string path, form allowed = form::shared_object);
   ~elf_file();
   elf_file(elf_file&& other) noexcept;
   elf_file& operator=(elf_file&&) = delete;
@@ -59,6 +61,9 @@ class elf_file {
   [[nodiscard]] std::vector<std::uint64_t> needed() const;  // Indices of strings.
   // Whether a file that needs `name` means this one: its soname, or its path when it has none.
   [[nodiscard]] bool answers_to(std::string_view name) const;
+  [[nodiscard]] bool is_at_fixed_address() const noexcept;
+  // Directories in which the loader looks for libraries on its account, as they are written: DT_RPATH or DT_RUNPATH.
+  [[nodiscard]] std::string_view library_path() const;
   // Where the kernel starts it, as an address in the file.
   [[nodiscard]] std::uint64_t entry() const noexcept;
   // The name by which it needs the standard's library of MPI (libmpi_abi.so.1); empty: it does not. It may have been linked by
