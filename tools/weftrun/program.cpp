@@ -16,6 +16,7 @@
 #include <unordered_set>
 
 #include "base/format.hpp"
+#include "base/system_path.hpp"
 #include "process/loader/elf_file.hpp"
 #include "weft/error.hpp"
 
@@ -56,48 +57,48 @@ std::string path_of(const std::string& program) {
   return program;
 }
 
-// The name by which a program needs the standard's library of MPI; empty: it does not.
-std::string needed_abi_of(const std::string& path) {
-  try {
-    return std::string(process::elf_file(path, process::elf_file::form::any_program).needed_abi());
-  } catch (const error&) {
-    return "";
-  }
-}
+// How a program comes to the standard's library of MPI.
+struct abi_use {
+  std::string needed;   // The name by which it, or a library of it, needs that; empty: it does not.
+  std::string library;  // Which library does; empty: the program itself.
+};
 
-// The same of its libraries, as far as it, or the variable, says in which directories they lie; not the system's.
-std::string abi_through_libraries(const std::string& path, int depth = 0) {
+constexpr const char* directories_of_system =
+    "/usr/local/lib:/usr/lib64:/usr/lib:" WEFT_SYSTEM_LIBRARIES;
+
+// Libraries are looked for where the loader does, as far as the program, the variable and the system's usual directories say.
+abi_use abi_use_of(const std::string& path, int depth = 0) {
   constexpr int depth_max = 4;
-  if (depth == depth_max || bytes_of_program(path).find("WEFT_JOB") != std::string::npos) return "";
   try {
-    const process::elf_file program(path, process::elf_file::form::any_program);
+    const process::elf_file file(path, process::elf_file::form::any_program);
+    if (!file.needed_abi().empty()) return {std::string(file.needed_abi()), depth == 0 ? "" : path};
+    if (depth == depth_max) return {};
     const char* const variable = std::getenv("LD_LIBRARY_PATH");
-    std::istringstream directories(std::string(program.library_path()) + ":" +
-                                   (variable != nullptr ? variable : "") + ":/");
+    std::istringstream directories(formatted("{}:{}:{}:/", file.library_path(),
+                                             variable != nullptr ? variable : "",
+                                             directories_of_system));
     for (std::string directory; std::getline(directories, directory, ':');) {
       for (const std::string_view origin : {"${ORIGIN}", "$ORIGIN"})
         if (const std::size_t at = directory.find(origin); at != directory.npos)
           directory.replace(at, origin.size(),
                             std::filesystem::absolute(path).parent_path().string());
-      for (const std::uint64_t index : program.needed()) {
+      for (const std::uint64_t index : file.needed()) {
         // A name with a directory stays as it is.
-        const auto library = std::filesystem::path(directory) / program.string_at(index);
+        const auto library = std::filesystem::path(directory) / file.string_at(index);
         if (directory.empty() || ::access(library.c_str(), R_OK) != 0) continue;
-        std::string needed = needed_abi_of(library);
-        if (needed.empty()) needed = abi_through_libraries(library, depth + 1);
-        if (!needed.empty()) return needed;
+        if (abi_use found = abi_use_of(library, depth + 1); !found.needed.empty()) return found;
       }
     }
   } catch (const error&) {  // No file of this machine.
   }
-  return "";
+  return {};
 }
 
 bool knows_weft(const std::string& path) {
   const std::string bytes = bytes_of_program(path);
   // The name of the shared library, or a name that the static one brings along.
   return bytes.find("libweft.so") != bytes.npos || bytes.find("WEFT_JOB") != bytes.npos ||
-         (!bytes.empty() && !needed_abi_of(path).empty());
+         (!bytes.empty() && !abi_use_of(path).needed.empty());
 }
 
 constexpr std::array shells{"sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish", "busybox"};
@@ -194,14 +195,17 @@ std::string why_one_rank(const std::vector<std::string>& command) {
   const std::string path = path_of(command.front());
   try {
     const process::elf_file program(path, process::elf_file::form::any_program);
-    const bool is_foreign = !program.needed_abi().empty();
-    if (!is_foreign && !abi_through_libraries(path).empty())
-      return "uses libmpi_abi through a library: each rank gets a process of its own; ranks share one when the program "
-             "itself is linked with -lmpi_abi";
-    if (!is_foreign && std::ranges::none_of(program.symbols(), [&](const ElfW(Sym) & s) {
-          return s.st_shndx != SHN_UNDEF && program.string_at(s.st_name) == "weft_program";
-        }))
-      return "";
+    const bool has_description = std::ranges::any_of(program.symbols(), [&](const ElfW(Sym) & s) {
+      return s.st_shndx != SHN_UNDEF && program.string_at(s.st_name) == "weft_program";
+    });
+    const abi_use use = has_description ? abi_use{} : abi_use_of(path);
+    const bool is_foreign = !use.needed.empty();
+    if (!is_foreign && !has_description) return "";
+    if (is_of_system(use.library))
+      return formatted(
+          "uses MPI through {}, a library of the system, of which a process has one: each rank gets a process of "
+          "its own",
+          use.library);
     if (program.is_at_fixed_address())
       return is_foreign
                  ? "is linked at a fixed address (-no-pie), of which a process holds one copy: each rank gets a "
@@ -247,9 +251,8 @@ std::string function_not_in(const std::string& library, const std::string& path)
 
 std::string abi_library_for(const std::vector<std::string>& command) {
   const std::string path = path_of(command.front());
-  std::string needed = needed_abi_of(path);
-  if (needed.empty()) needed = abi_through_libraries(path);
-  if (needed.empty()) return "";
+  const auto [needed, through] = abi_use_of(path);
+  if (needed.empty() || bytes_of_program(path).find("libweft.so") != std::string::npos) return "";
   const std::string library = library_beside_this((WEFT_LIBRARIES "/" + needed).c_str());
   if (library.empty())
     throw error(formatted(
@@ -290,8 +293,7 @@ bool knows_ranks(const std::vector<std::string>& command) {
 
 std::string not_built_with_weft(const std::vector<std::string>& command) {
   if (knows_ranks(command) || opens_modules(command) ||
-      bytes_of_program(path_of(command.front())).empty() ||
-      !abi_through_libraries(path_of(command.front())).empty())
+      bytes_of_program(path_of(command.front())).empty())
     return "";
   // A tool, say a debugger, with the program as its word; or started for its own sake.
   if (command.front().find('/') == std::string::npos) return "";
