@@ -12,7 +12,7 @@
 namespace weft::breakdown {
 namespace {
 
-constexpr int passes_max = 50;
+constexpr int passes_max = 20;
 
 // What two ranks send to each other.
 struct tie {
@@ -35,12 +35,16 @@ class search {
       ties_[from].push_back({to, messages, bytes, seconds});
       ties_[to].push_back({from, messages, bytes, seconds});
     }
+    for (auto& ties : ties_) merge(ties);
   }
 
   // Improves `home`, the worker of each rank; returns what it costs then.
   double improve(std::vector<int>& home) {
     std::ranges::fill(load_, 0.0);
     for (std::size_t rank = 0; rank < home.size(); ++rank) load_[at(home[rank])] += work_[rank];
+    near_.assign(home.size(), {});
+    for (std::size_t rank = 0; rank < home.size(); ++rank)
+      for (const tie& t : ties_[rank]) note_near(rank, home[t.to], t.seconds);
     for (int pass = 0; pass < passes_max && improve_once(home); ++pass) {
     }
     double cut = 0;
@@ -64,10 +68,42 @@ class search {
   }
 
   [[nodiscard]] double work(int rank) const { return work_[at(rank)]; }
+  [[nodiscard]] std::size_t pairs_tried() const noexcept { return pairs_tried_; }
 
  private:
   [[nodiscard]] static std::size_t at(int index) noexcept {
     return static_cast<std::size_t>(index);
+  }
+  // One for each other rank, in their order.
+  static void merge(std::vector<tie>& ties) {
+    std::ranges::sort(ties, {}, &tie::to);
+    std::size_t kept = 0;
+    for (const tie& t : ties) {
+      if (kept != 0 && ties[kept - 1].to == t.to) {
+        tie& same = ties[kept - 1];
+        same.messages += t.messages;
+        same.bytes += t.bytes;
+        same.seconds += t.seconds;
+      } else {
+        ties[kept++] = t;
+      }
+    }
+    ties.resize(kept);
+  }
+
+  // `rank` sends to, and receives from, ranks of `worker` so much more.
+  void note_near(std::size_t rank, int worker, double seconds) {
+    auto& all = near_[rank];
+    const auto found = std::ranges::lower_bound(all, worker, {}, &std::pair<int, double>::first);
+    if (found != all.end() && found->first == worker)
+      found->second += seconds;
+    else
+      all.insert(found, {worker, seconds});
+  }
+  [[nodiscard]] double near(std::size_t rank, int worker) const {
+    const auto& all = near_[rank];
+    const auto found = std::ranges::lower_bound(all, worker, {}, &std::pair<int, double>::first);
+    return found != all.end() && found->first == worker ? found->second : 0;
   }
   // What `rank`, on `worker`, sends and receives beyond it.
   [[nodiscard]] double outside(const std::vector<int>& home, std::size_t rank, int worker) const {
@@ -77,10 +113,8 @@ class search {
     return seconds;
   }
   [[nodiscard]] double between(std::size_t one, std::size_t other) const {
-    double seconds = 0;
-    for (const tie& t : ties_[one])
-      if (t.to == other) seconds += t.seconds;
-    return seconds;
+    const auto found = std::ranges::lower_bound(ties_[one], other, {}, &tie::to);
+    return found != ties_[one].end() && found->to == other ? found->seconds : 0;
   }
 
   // What two workers with these loads add to the cost. The squares tell apart what the greatest does not.
@@ -89,31 +123,115 @@ class search {
     return most + 1e-3 * (one * one + other * other) / std::max(most, 1e-12);
   }
 
+  // What it would bring that two ranks change places.
+  [[nodiscard]] double gain_of(const std::vector<int>& home, std::size_t one,
+                               std::size_t other) const {
+    const int a = home[one], b = home[other];
+    const double moved = work_[other] - work_[one];
+    const double gain_of_cut =
+        near(one, b) - near(one, a) + near(other, a) - near(other, b) - 2 * between(one, other);
+    return gain_of_cut + cost_of(load_[at(a)], load_[at(b)]) -
+           cost_of(load_[at(a)] + moved, load_[at(b)] - moved);
+  }
+
+  // Each rank tries to change places with some ranks of some other workers: of those to which its messages go, of that which
+  // computes least and of that which computes most.
   bool improve_once(std::vector<int>& home) {
+    sort_members(home);
     bool any = false;
-    for (std::size_t one = 0; one < home.size(); ++one)
-      for (std::size_t other = one + 1; other < home.size(); ++other) {
-        const int a = home[one], b = home[other];
-        if (a == b) continue;
-        const double moved = work_[other] - work_[one];
-        const double load_a = load_[at(a)] + moved, load_b = load_[at(b)] - moved;
-        const double gain_of_cut = outside(home, one, a) - outside(home, one, b) +
-                                   outside(home, other, b) - outside(home, other, a) -
-                                   2 * between(one, other);
-        const double gain =
-            gain_of_cut + cost_of(load_[at(a)], load_[at(b)]) - cost_of(load_a, load_b);
-        if (gain <= 1e-12) continue;
-        std::swap(home[one], home[other]);
-        load_[at(a)] = load_a;
-        load_[at(b)] = load_b;
-        any = true;
-      }
+    std::vector<std::size_t> with;
+    std::vector<std::pair<double, int>> pulls;
+    for (std::size_t one = 0; one < home.size(); ++one) {
+      pulls.clear();
+      for (const auto& [worker, seconds] : near_[one])
+        if (worker != home[one]) pulls.emplace_back(-seconds, worker);
+      std::ranges::sort(pulls);
+      with.clear();
+      const auto consider = [&](int worker) {
+        const std::size_t w = at(worker);
+        if (worker != home[one] && with.size() < workers_tried_max &&
+            std::ranges::find(with, w) == with.end())
+          with.push_back(w);
+      };
+      consider(static_cast<int>(std::ranges::min_element(load_) - load_.begin()));
+      consider(static_cast<int>(std::ranges::max_element(load_) - load_.begin()));
+      for (const auto& [pull, worker] : pulls) consider(worker);
+      for (const std::size_t worker : with) any |= change_places(home, one, worker);
+    }
     return any;
   }
 
+  // Those that are bound least to their worker first; and by work.
+  void sort_members(const std::vector<int>& home) {
+    loose_.assign(load_.size(), {});
+    std::vector<double> bound(home.size());
+    for (std::size_t rank = 0; rank < home.size(); ++rank) {
+      for (const auto& [worker, seconds] : near_[rank])
+        bound[rank] += worker == home[rank] ? seconds : -seconds;
+      loose_[at(home[rank])].push_back(rank);
+    }
+    by_work_ = loose_;
+    for (auto& members : loose_)
+      std::ranges::stable_sort(members, {}, [&](std::size_t rank) { return bound[rank]; });
+    for (auto& members : by_work_)
+      std::ranges::stable_sort(members, {}, [&](std::size_t rank) { return work_[rank]; });
+  }
+
+  // With the best of some of that worker's ranks. False: none is better than to stay.
+  bool change_places(std::vector<int>& home, std::size_t one, std::size_t worker) {
+    const int a = home[one], b = static_cast<int>(worker);
+    if (a == b) return false;
+    double most = 1e-12;
+    std::size_t best = one;
+    const auto look_at = [&](std::size_t other) {
+      if (home[other] != b) return;  // It has left since.
+      ++pairs_tried_;
+      const double gain = gain_of(home, one, other);
+      if (gain <= most) return;
+      most = gain;
+      best = other;
+    };
+    const std::vector<std::size_t>&loose = loose_[worker], &by_work = by_work_[worker];
+    const std::size_t count = loose.size();
+    for (std::size_t i = 0; i < std::min(count, loose_tried_max); ++i) look_at(loose[i]);
+    if (count > loose_tried_max) {
+      // Others in turn, and those whose work would make both workers' equal.
+      for (std::size_t i = 0; i < others_tried_max; ++i)
+        look_at(loose[(one * others_tried_max + i) % count]);
+      const double wanted = work_[one] + (load_[worker] - load_[at(a)]) / 2;
+      const auto near = std::ranges::lower_bound(by_work, wanted, {},
+                                                 [&](std::size_t rank) { return work_[rank]; });
+      const auto place = static_cast<std::size_t>(near - by_work.begin());
+      for (std::size_t i = place - std::min(place, others_tried_max / 2);
+           i < std::min(count, place + others_tried_max / 2); ++i)
+        look_at(by_work[i]);
+    }
+    if (best == one) return false;
+    const double moved = work_[best] - work_[one];
+    load_[at(a)] += moved;
+    load_[worker] -= moved;
+    std::swap(home[one], home[best]);
+    const auto goes = [&](std::size_t rank, int from, int to) {
+      for (const tie& t : ties_[rank]) {
+        note_near(t.to, from, -t.seconds);
+        note_near(t.to, to, t.seconds);
+      }
+    };
+    goes(one, a, b);
+    goes(best, b, a);
+    return true;
+  }
+
+  // So a pass takes n log n.
+  static constexpr std::size_t workers_tried_max = 8, loose_tried_max = 24, others_tried_max = 8;
+
+  std::vector<std::vector<std::size_t>> loose_, by_work_;  // Ranks, by worker; some may have left.
+  std::size_t pairs_tried_ = 0;
   std::vector<double> work_;            // Seconds, by rank.
   std::vector<std::vector<tie>> ties_;  // Likewise.
   std::vector<double> load_;            // Seconds, by worker.
+  // By rank: seconds of what it sends to ranks of a worker and receives from them, in the order of workers.
+  std::vector<std::vector<std::pair<int, double>>> near_;
 };
 
 // The ranks of most work first, each to the worker of least work that has room.
@@ -160,6 +278,7 @@ mapping map_by_communication(const summary& s, int workers, const mapping_costs&
     best.worker_of = std::move(home);
   }
   best.quality = by.quality_of(best.worker_of);
+  best.pairs_tried = by.pairs_tried();
   best.order.resize(best.worker_of.size());
   std::iota(best.order.begin(), best.order.end(), 0);
   std::ranges::stable_sort(

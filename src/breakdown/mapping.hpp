@@ -1,5 +1,6 @@
 // Which ranks should share a worker, from the breakdown of an earlier run: what each computes, and what they send to each other.
 #pragma once
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -25,10 +26,11 @@ struct mapping {
       order;  // The ranks in the order in which they fill the workers, as a file of --map has them.
   std::vector<int> worker_of;  // By rank.
   mapping_quality quality, of_blocks;
+  std::size_t pairs_tried = 0;  // What the search has cost.
 };
 
 // The same numbers of ranks on each worker as --map has them. A good one, not the best: ranks change places by twos as long as that
-// makes the busiest worker's computation and the messages between workers less. Throws weft::error when there are more workers
+// makes the busiest worker's computation and the messages between workers less. Each rank tries a bounded number of others. Throws weft::error when there are more workers
 // than ranks, or the breakdown has not seen all ranks.
 [[nodiscard]] mapping map_by_communication(const summary& s, int workers,
                                            const mapping_costs& costs = {});

@@ -55,6 +55,28 @@ TEST(a_map_by_communication, does_not_pay_for_nearness_with_idle_cores) {
   EXPECT_NE(m.worker_of[0], m.worker_of[1]);
 }
 
+// A grid whose rows are long: neighbours in a column are far apart in the order of ranks. Each rank sends to four.
+summary grid_of(int rows, int columns) {
+  const int ranks = rows * columns;
+  summary s = ranks_of(std::vector<double>(static_cast<std::size_t>(ranks), 1e-3));
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (rank % columns + 1 < columns) s.exchanges.push_back({rank, rank + 1, 10, 1000, 0});
+    if (rank + columns < ranks) s.exchanges.push_back({rank, rank + columns, 1000, 1 << 20, 0});
+  }
+  return s;
+}
+
+TEST(a_map_by_communication, of_many_ranks_tries_a_bounded_number_of_pairs) {
+  const summary s = grid_of(20, 100);
+  for (const int workers : {2, 20}) {
+    const mapping m = map_by_communication(s, workers);
+    // All pairs once would be two millions.
+    EXPECT_LT(m.pairs_tried, 2'000u * 8 * 48 * 40) << workers;
+    EXPECT_LT(m.quality.bytes, m.of_blocks.bytes / 2) << workers;
+    EXPECT_LT(m.quality.most_seconds, m.of_blocks.most_seconds * 1.01) << workers;
+  }
+}
+
 TEST(a_map_by_communication, is_a_file_that_says_the_same) {
   summary s = ranks_of({3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5});
   for (int rank = 0; rank < 11; ++rank)
