@@ -109,12 +109,12 @@ void note_event(trace_phase phase, trace_kind kind, int rank, std::uint64_t now)
       if (p == nullptr || p->a->state != life::running) return;
       if (begins && std::exchange(p->is_off, false)) {
         if (p->a->current == share::queued)
-          p->a->could_run_elsewhere += free_until(now) - p->free_before;
+          p->a->could_run_elsewhere += free_between(p->queued_since, now);
         leave(*p, now);
       } else if (!begins && !p->is_off) {
         p->is_off = p->was_off = true;
         const share s = p->a->current;
-        if (s != share::waiting && s != share::asleep) p->free_before = free_until(now);
+        if (s != share::waiting && s != share::asleep) p->queued_since = now;
         enter(*p, s == share::waiting || s == share::asleep ? s : share::queued, now);
       }
       return;
@@ -223,14 +223,15 @@ constinit thread_local std::uint64_t first_begun = 0;
 }  // namespace
 
 void exchange_accounts(worker_accounts& with) noexcept {
-  const worker_accounts before{running,     ran_last,     nobody_since,
-                               first_begun, engaged_from, engaged_until};
+  const worker_accounts before{running,      ran_last,      nobody_since, first_begun,
+                               engaged_from, engaged_until, paid};
   running = with.running;
   ran_last = with.ran_last;
   nobody_since = with.nobody_since;
   first_begun = with.first_begun;
   engaged_from = with.engaged_from;
   engaged_until = with.engaged_until;
+  paid = with.paid;
   with = before;
 }
 

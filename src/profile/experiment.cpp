@@ -9,10 +9,10 @@
 #include "base/pause.hpp"
 
 namespace weft::profile {
-namespace {
 
-// The part of the total delay owed that this worker has waited already, or is excused from.
 constinit thread_local std::uint64_t paid = 0;
+
+namespace {
 
 void delay(std::uint64_t until) noexcept {
   // Waking takes a while: the rest is spun.

@@ -18,6 +18,9 @@ inline constexpr double shortest_delay_ns = 2'000;
   return here.header != nullptr && here.header->experiment.of != causal_experiment::part::none;
 }
 
+// The part of the total delay owed that the worker of this thread has waited already, or is excused from.
+extern constinit thread_local std::uint64_t paid;
+
 // Whether calls there are part of it.
 [[nodiscard]] bool is_in_experiment(std::uint64_t offset, const char* call) noexcept;
 // The part has taken so many ticks.

@@ -9,9 +9,9 @@ namespace weft::profile {
 void begin_free_core() noexcept;
 void end_free_core() noexcept;
 
-// The ticks until `when`, not in the future, in which any core was free. Of what lies thousands of changes back it knows no more
-// than that they were as many as at the oldest change that is known.
-[[nodiscard]] std::uint64_t free_until(std::uint64_t when) noexcept;
+// The ticks from `from` until `until`, not in the future, in which any core was free. What lies thousands of changes back is not
+// known, and counts as none.
+[[nodiscard]] std::uint64_t free_between(std::uint64_t from, std::uint64_t until) noexcept;
 
 // Nothing is free any more, and nothing was. Called while no worker runs.
 void forget_free_cores() noexcept;

@@ -42,7 +42,7 @@ struct live {
   const void* counter = nullptr;  // That the messages count at which it waits for; null: for none.
   std::uint64_t arrived = 0;
   bool was_off = false;
-  std::uint64_t free_before = 0;  // Ticks of free cores until the rank was queued.
+  std::uint64_t queued_since = 0;
   // What has come last of what it waits for.
   bool has_come = false;
   stamp latest;
@@ -148,7 +148,7 @@ inline void leave(live& p, std::uint64_t now) noexcept {
 }
 // The rank could run from then until now, and did not.
 inline void note_could_run(live& p, std::uint64_t from, std::uint64_t until) noexcept {
-  if (until > from) p.a->could_run_elsewhere += free_until(until) - free_until(from);
+  if (until > from) p.a->could_run_elsewhere += free_between(from, until);
 }
 // Ticks of a wait that were used for something else.
 inline std::uint64_t used(const account& a) noexcept {

@@ -14,6 +14,7 @@ struct worker_accounts {
   std::uint64_t engaged_from =
       0;  // When it has looked at no mail last: while a rank computed, or while it waited
   std::uint64_t engaged_until = 0;  // for a thread.
+  std::uint64_t paid = 0;           // What it has paid of an experiment.
 };
 
 // The calling thread has `with` from now on, and `with` becomes what it has had.
