@@ -357,7 +357,7 @@ if(WEFT_BUILD_TESTS)
   endfunction()
   set(directory ${PROJECT_SOURCE_DIR}/tests/image)
   foreach(name IN ITEMS globals.c environment.c objects.cpp ends.cpp memory.cpp waiting.cpp debugged.cpp attached.cpp
-      own_environment.c directories.c input.c handlers.c footprint.c affinity.c where.c polls.c process.c own_signals.c outside_of_main.cpp streams.cpp owes.c own_calls.c costs.c listed.cpp keys.c own_number.c moves.c allocates.c)
+      own_environment.c directories.c input.c handlers.c footprint.c affinity.c where.c polls.c process.c own_signals.c outside_of_main.cpp streams.cpp owes.c own_calls.c costs.c listed.cpp keys.c own_number.c moves.c rests.c allocates.c)
     cmake_path(GET name STEM program)
     weft_add_image(${program} ${directory}/${name})
   endforeach()

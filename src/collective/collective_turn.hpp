@@ -397,8 +397,9 @@ class collective_turn {
   }
   const contribution& await(const dropbox<contribution>& box, std::uint64_t sequence) {
     const auto& broken = c_.broken;  // Relaxed: it only says that nobody will publish.
-    here().wait_until([&] { return box.holds(sequence) || broken.load(std::memory_order_relaxed); },
-                      description());
+    here().wait_until(
+        looks{[&] { return box.holds(sequence) || broken.load(std::memory_order_relaxed); }},
+        description());
     if (!box.holds(sequence)) [[unlikely]]
       throw_failed(c_);
     const contribution& theirs = box.content(sequence);

@@ -240,7 +240,8 @@ void request::release() noexcept {
   // A receive that has its message comes to its end without anybody's doing more for it.
   if (op.what == operation::kind::recv && std::uncaught_exceptions() > 0) {
     scheduler& workers = me.home->owner();
-    me.home->wait_until([&] { return op.complete || workers.stopping(); }, describe(op), false);
+    me.home->wait_until(looks{[&] { return op.complete || workers.stopping(); }}, describe(op),
+                        false);
     if (op.complete) {
       give_back(&op);
       return;
@@ -257,7 +258,7 @@ void request::release() noexcept {
     me.home->stop_and_wait();
     // Nothing is delivered any more; a collective's own fiber unwinds first.
     if (op.what == operation::kind::collective)
-      me.home->wait_until([&] { return op.complete; }, describe(op), false);
+      me.home->wait_until(looks{[&] { return op.complete; }}, describe(op), false);
     give_back(&op);
     return;
   }

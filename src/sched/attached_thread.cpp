@@ -6,6 +6,7 @@
 
 #include "base/kernel.hpp"
 #include "base/pause.hpp"
+#include "sched/moving_threads.hpp"
 #include "sched/scheduler.hpp"
 #include "sched/worker.hpp"
 
@@ -164,6 +165,7 @@ void worker::share() {
   // What is to be done here is done while it can be.
   while (source_ != nullptr && source_->has_own() && handoff_lock_ == nullptr) yield();
   if (handoff_lock_ != nullptr) return;
+  if (place_ != nullptr) moving_threads::stay(*this);
   handoff_lock_ = std::make_unique<handoff_lock>();
   undivided_left_ = 0;
   handoff_lock_->take();

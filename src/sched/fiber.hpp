@@ -83,6 +83,19 @@ struct completion_counter {
   }
 };
 
+// A condition that has no effects and means the same on every thread. Where workers move, any thread may look at it to learn
+// whether the worker can go on. Every other condition may act, by sending what it could not send before, and the worker's own
+// thread alone looks at it.
+template <class Holds>
+struct looks {
+  Holds holds;
+  [[nodiscard]] bool operator()() const { return holds(); }
+};
+template <class Holds>
+inline constexpr bool is_look = false;
+template <class Holds>
+inline constexpr bool is_look<looks<Holds>> = true;
+
 // One wait. The worker looks at a condition that other threads make true; such a thread calls the worker's notify()
 // afterwards, in case the worker is parked.
 struct waiter {
@@ -96,9 +109,16 @@ struct waiter {
   bool may_switch = true;         // False inside a chunk.
   bool may_steal = true;
   bool may_stop = true;  // Whether the job's end ends this wait, by job_stopped.
+  bool may_act = true;   // False: `holds` only looks.
   [[nodiscard]] bool is_over() const noexcept {
     return counter != nullptr ? counter->pending == 0 : holds(subject);
   }
+  // For a thread that owns the worker's state and is not its own: is_over(), as far as a look without effects can tell.
+  [[nodiscard]] bool is_seen_over() const noexcept {
+    return counter != nullptr ? counter->pending == 0 : !may_act && holds(subject);
+  }
+  // The worker has to run to learn whether the wait is over.
+  [[nodiscard]] bool needs_own_thread() const noexcept { return counter == nullptr && may_act; }
 };
 
 // Waits throw it when the job ends early; it unwinds the stack of every rank. It is no std::exception, so that the

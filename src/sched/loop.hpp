@@ -8,6 +8,8 @@
 
 namespace weft {
 
+class worker;
+
 // On the owner's stack while it executes.
 struct loop {
   // Runs chunks first..last-1. May throw.
@@ -18,6 +20,7 @@ struct loop {
   bool stealable;
   void* identity = nullptr;  // The owner's: a chunk sees it as its rank, whoever runs the chunk.
   int number = -1;           // The owner's, for the timeline.
+  worker* home = nullptr;    // The owner's.
   std::atomic<bool> failed{false};
   std::exception_ptr failure{};  // Written by the one that set `failed`.
   std::atomic<std::int64_t> stolen_chunks{0};

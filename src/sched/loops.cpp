@@ -118,6 +118,7 @@ void worker::close_slot(loop_slot& slot) noexcept {
 void worker::execute(loop& l) {
   l.identity = identity();
   l.number = number();
+  l.home = &home_of_caller();
   // Slots belong to the holder of the hand-off lock, and the program's code runs without it.
   const bool alone = (owner_.worker_count() == 1 && !seeded_) || handoff_lock_ != nullptr;
   loop_slot* slot = alone || !l.stealable || l.chunk_count < 2 ? nullptr : open_slot(l);
@@ -138,7 +139,7 @@ void worker::execute(loop& l) {
                slot, &thieves};
       // Inside a chunk nothing else may run on this stack: this wait could not return before it.
       w.may_switch = w.may_steal = !in_chunk();
-      w.may_stop = false;
+      w.may_stop = w.may_act = false;
       // In a chunk of another rank's loop it is that rank's wait, and part of the theft that this worker's timeline has.
       std::optional<trace_span> traced;
       if (running_here().number == l.number) traced.emplace(trace_kind::wait_chunks, l.number);
@@ -152,6 +153,7 @@ void worker::execute(loop& l) {
 bool worker::open_detached(loop& l, void (*ended)(worker&, void*), void* context) {
   l.identity = identity();
   l.number = number();
+  l.home = &home_of_caller();
   loop_slot* slot = open_slot(l);
   // Many loops begin between two passes when a window of long messages arrives.
   if (slot == nullptr && end_detached()) slot = open_slot(l);

@@ -30,9 +30,9 @@ constexpr std::uint64_t idle_spin_ns = 100'000;
 // A thread sleeps at the words of at most this many workers: the kernel takes 128.
 constexpr std::size_t words_slept_at_max = 120;
 
-// How long a thread runs other workers before it looks at the device of one that is put down: nobody else can tell what has come.
-constexpr std::uint64_t look_at_events_after_ns = 5'000;
-// After how long another thread makes such a worker park, so that its device rings.
+// How long a thread runs other workers before it gives a pass to one that rests and alone can tell whether it can go on.
+constexpr std::uint64_t pass_after_ns = 5'000;
+// After how long another thread makes such a worker park, so that whoever brings something wakes it.
 constexpr std::uint64_t park_after_ns = 1'000'000;
 
 // How often the lookout looks: while some thread is busy, and otherwise.
@@ -56,8 +56,7 @@ moving_threads::moving_threads(scheduler& of, int threads)
   for (int i = 0; i < workers; ++i) {
     worker_place& p = places_[static_cast<std::size_t>(i)];
     p.of = &of.at(i);
-    // Relaxed, here and wherever `thread` is read or written: a hint of whom to tell. The runner word says who runs it.
-    p.thread.store(i * threads / workers, std::memory_order_relaxed);
+    p.runner.set_home(i * threads / workers);
     p.of->place_ = &p;
   }
   for (int i = 0; i < threads; ++i) threads_[static_cast<std::size_t>(i)].index = i;
@@ -76,12 +75,11 @@ void moving_threads::run() {
     }
     exchange_events(kept);
   }
-  has_events_ = places_.front().of->events_ != nullptr;
   for (worker_place& p : places_) {
     worker& w = *p.of;
     w.root_.stack = w.stacks_.take();
     w.root_.flow.emplace(w.root_.stack, &moving_threads::root_main, &p);
-    w.running_ = &w.root_;
+    w.running_ = p.put_down_in = &w.root_;
   }
   // They begin once all are there: with fewer the job would be slower than it need be.
   std::mutex all_there;
@@ -132,6 +130,7 @@ void moving_threads::run() {
 void moving_threads::root_main(void* place) {
   auto& p = *static_cast<worker_place*>(place);
   p.of->run_root();
+  p.put_down_in = &p.of->root_;
   p.has_ended.store(true, std::memory_order_relaxed);
   context::leave_to(*p.of->root_.flow, *p.on->own.flow);
 }
@@ -176,17 +175,19 @@ void moving_threads::note_free(moving_thread& me, bool is_free) noexcept {
 // Runs the worker, whose runner the thread is, until that is put down.
 void moving_threads::go_on(moving_thread& me, worker_place& p) noexcept {
   worker& w = *p.of;
-  fiber& f = *w.running_;
-  const bool is_new_here = w.thread_.error_number != me.state.error_number;
-  const bool moves = !me.is_spare && p.thread.load(std::memory_order_relaxed) != me.index;
+  fiber& f = *p.put_down_in;
+  // Threads that are attached to it may run it beside this one. They come to workers that stay.
+  const bool is_shared = w.is_shared();
+  const bool is_new_here = !is_shared && w.thread_.error_number != me.state.error_number;
+  const bool moves = !me.is_spare && p.runner.home() != me.index;
   if (moves) {
-    p.thread.store(me.index, std::memory_order_relaxed);
+    p.runner.set_home(me.index);
     ++w.counts_.moves;
   }
   if (tracing()) [[unlikely]]
     begin_records(p, moves ? me.index : -1);
   p.on = &me;
-  w.thread_ = me.state;
+  if (!is_shared) w.thread_ = me.state;
   w.thread_number_.store(me.number.load(std::memory_order_relaxed), std::memory_order_relaxed);
   me.runs.store(w.index_, std::memory_order_relaxed);
   me.passes.store(me.passes.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -198,7 +199,7 @@ void moving_threads::go_on(moving_thread& me, worker_place& p) noexcept {
   if (is_new_here && worker::hooks.look != nullptr) [[unlikely]]
     worker::hooks.look(w);
   context::switch_to(*me.own.flow, *f.flow, me.state);
-  if (w.running_->is_apart) [[unlikely]]
+  if (p.put_down_in->is_apart) [[unlikely]]
     worker::hooks.change(me.own);
   worker::current_worker_ = nullptr;
   worker::caller_ = nullptr;
@@ -213,7 +214,7 @@ void moving_threads::go_on(moving_thread& me, worker_place& p) noexcept {
   else
     p.runner.put_down();
   if (owner_.options_.always_moves)
-    threads_[static_cast<std::size_t>(p.thread.load(std::memory_order_relaxed))].called.call();
+    threads_[static_cast<std::size_t>(p.runner.home())].called.call();
 }
 
 void moving_threads::note_end() noexcept {
@@ -224,7 +225,22 @@ void moving_threads::note_end() noexcept {
 
 // Called on the fiber that runs the worker's wait loop. Returns when some thread goes on with the worker.
 void moving_threads::put_down(worker& here) noexcept {
-  context::switch_to(*here.running_->flow, *here.place_->on->own.flow, here.thread_);
+  worker_place& p = *here.place_;
+  // Without the hand-off lock an attached thread may run another fiber now, and have its own state in the worker. Otherwise the
+  // worker has that of the thread on which it goes on.
+  p.put_down_in = here.is_shared() ? here.runs_on_own_thread_ : here.running_;
+  const thread_state& there = here.is_shared() ? p.on->state : here.thread_;
+  context::switch_to(*p.put_down_in->flow, *p.on->own.flow, there);
+}
+
+// The same, of a worker in whose wait attached threads may come meanwhile.
+void moving_threads::put_down_unlocked(worker& here) noexcept {
+  if (!here.is_shared()) [[likely]]
+    return put_down(here);
+  here.note_running();
+  here.handoff_lock_->give();
+  put_down(here);
+  here.handoff_lock_->take();
 }
 
 bool moving_threads::is_wanted(const worker& here) noexcept {
@@ -250,6 +266,15 @@ moving_threads::rested moving_threads::rest(worker& here, const waiter* w,
       has_worked = false;
     if (has_worked || me.idle_since_ns == 0) me.idle_since_ns = now;
     me.chosen = choose(me);
+    // Its workers have only looked for as long as one looks before it sleeps. This one parks, and then the others.
+    if (w != nullptr && now - me.idle_since_ns >= looks_for_ns() &&
+        (me.chosen == nullptr || me.chosen->only_looks)) {
+      if (me.chosen != nullptr) {
+        me.chosen->only_looks = false;
+        std::exchange(me.chosen, nullptr)->runner.put_down();
+      }
+      return rested::is_to_park;
+    }
     if (me.chosen == nullptr && w != nullptr && now - me.idle_since_ns >= take_after_ns)
       me.chosen = choose_others(me);
     if (me.chosen == nullptr)
@@ -261,10 +286,16 @@ moving_threads::rested moving_threads::rest(worker& here, const waiter* w,
       return rested::alone;
     }
   }
-  if (here.events_ != nullptr) p.looked_at_events_ns.store(now_ns(), std::memory_order_relaxed);
+  const bool needs_passes = here.events_ != nullptr || here.is_shared() || here.needs_own_thread(w);
+  if (needs_passes) p.passed_at_ns.store(now_ns(), std::memory_order_relaxed);
+  p.needs_passes.store(needs_passes, std::memory_order_relaxed);
   p.rests_in = w;
-  put_down(here);
+  put_down_unlocked(here);
   return std::exchange(p.is_to_park, false) ? rested::is_to_park : rested::was_away;
+}
+
+std::uint64_t moving_threads::looks_for_ns() const noexcept {
+  return owner_.spinning_.at_most_ns;
 }
 
 void moving_threads::sleep(worker& here, std::int64_t timeout_ns) noexcept {
@@ -287,8 +318,7 @@ void moving_threads::sleep(worker& here, std::int64_t timeout_ns) noexcept {
 
 void moving_threads::stay(worker& here) noexcept {
   worker_place& p = *here.place_;
-  // Relaxed: whoever runs the worker later sees it.
-  p.stays.store(p.stays.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  p.runner.keep();
   while (p.on->is_spare) {
     p.rests_in = nullptr;
     put_down(here);
@@ -296,29 +326,36 @@ void moving_threads::stay(worker& here) noexcept {
 }
 
 void moving_threads::may_move(worker& here) noexcept {
-  worker_place& p = *here.place_;
-  p.stays.store(p.stays.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+  here.place_->runner.let_go();
+}
+
+void moving_threads::stay_from_next_wait(worker& of) noexcept {
+  of.place_->runner.keep();
 }
 
 kept_on_thread::kept_on_thread(worker* here) noexcept
-    : kept_(here != nullptr && here->moves() && !worker::in_chunk() ? here : nullptr) {
-  if (kept_ != nullptr) moving_threads::stay(*kept_);
+    : here_(here != nullptr && here->moves() ? here : nullptr),
+      is_kept_(here_ != nullptr && !worker::in_chunk()) {
+  if (is_kept_) moving_threads::stay(*here_);
 }
 
 kept_on_thread::~kept_on_thread() {
-  if (kept_ != nullptr) moving_threads::may_move(*kept_);
+  if (is_kept_) moving_threads::may_move(*here_);
 }
 
 bool kept_on_thread::keep_for_good() noexcept {
-  if (kept_ != nullptr) moving_threads::stay(*kept_);
-  return kept_ != nullptr;
+  if (is_kept_)
+    moving_threads::stay(*here_);
+  else if (here_ != nullptr)
+    moving_threads::stay_from_next_wait(here_->home_of_caller());
+  return here_ != nullptr;
 }
 
 // It will be another thread's worker, which is called when it has been put down.
 void moving_threads::send_elsewhere(worker_place& p) noexcept {
-  if (p.stays.load(std::memory_order_relaxed) != 0) return;
+  if (p.runner.is_kept()) return;
   const auto threads = static_cast<std::uint32_t>(count_);
-  p.thread.store(static_cast<int>(p.of->next_random() % threads), std::memory_order_relaxed);
+  p.runner.set_home(static_cast<int>(p.of->next_random() % threads));
   ++p.of->counts_.moves;
 }
 
@@ -341,39 +378,27 @@ bool wakes_by_itself(const worker_place& p) noexcept {
 
 }  // namespace
 
-// Takes the worker, unless it stays on another thread.
-bool moving_threads::take(worker_place& p, std::uint32_t runner) noexcept {
-  const auto may_have_it = [&] {
-    return p.stays.load(std::memory_order_relaxed) == 0 ||
-           runner == static_cast<std::uint32_t>(p.thread.load(std::memory_order_relaxed)) + 1;
-  };
-  if (!may_have_it() || !p.runner.try_take(runner)) return false;
-  if (may_have_it()) return true;
-  p.runner.put_down();
-  return false;
-}
-
 // True: the caller, `runner`, is its runner now, and the worker has something to do.
 bool moving_threads::take_if_it_can_go_on(worker_place& p, std::uint32_t runner) noexcept {
   worker& w = *p.of;
   if (p.runner.number() != p.runner.nobody || (w.is_parked() && !wakes_by_itself(p))) return false;
-  if (!take(p, runner)) return false;
+  if (!p.runner.try_take_unless_kept(runner)) return false;
   if (p.has_parked ? !w.is_parked() || wakes_by_itself(p)
-                   : p.rests_in == nullptr || w.has_work_inside(*p.rests_in))
+                   : p.rests_in == nullptr || (!w.is_shared() && w.has_work_seen(*p.rests_in)))
     return true;
   p.runner.put_down();
   return false;
 }
 
-// True: the caller, `runner`, is its runner now, and the worker, which rests, has not looked at its device for long. What
-// comes from other processes its own fibers alone can take.
+// True: the caller, `runner`, is its runner now, and the worker, which rests, has made no pass for long. What comes from other
+// processes its own fibers alone can take, and it alone looks at conditions that may act.
 bool moving_threads::take_to_look(worker_place& p, std::uint32_t runner, std::uint64_t now,
                                   std::uint64_t after_ns) noexcept {
   // Another thread may have looked after `now`.
-  if (p.of->events_ == nullptr || p.runner.number() != p.runner.nobody || p.of->is_parked() ||
-      now < p.looked_at_events_ns.load(std::memory_order_relaxed) + after_ns)
+  if (!p.needs_passes.load(std::memory_order_relaxed) || p.runner.number() != p.runner.nobody ||
+      p.of->is_parked() || now < p.passed_at_ns.load(std::memory_order_relaxed) + after_ns)
     return false;
-  if (!take(p, runner)) return false;
+  if (!p.runner.try_take_unless_kept(runner)) return false;
   if (p.has_parked) {
     p.runner.put_down();
     return false;
@@ -384,14 +409,11 @@ bool moving_threads::take_to_look(worker_place& p, std::uint32_t runner, std::ui
 }
 
 worker_place* moving_threads::choose_to_look(moving_thread& me, std::uint64_t now) noexcept {
-  if (!has_events_) return nullptr;
   const int places = static_cast<int>(places_.size());
   for (int left = places, at = me.next_look; left > 0; --left, ++at) {
     if (at >= places) at = 0;
     worker_place& p = places_[static_cast<std::size_t>(at)];
-    if (p.thread.load(std::memory_order_relaxed) != me.index ||
-        !take_to_look(p, me.runner(), now, look_at_events_after_ns))
-      continue;
+    if (p.runner.home() != me.index || !take_to_look(p, me.runner(), now, pass_after_ns)) continue;
     me.next_look = at + 1;
     return &p;
   }
@@ -401,7 +423,7 @@ worker_place* moving_threads::choose_to_look(moving_thread& me, std::uint64_t no
 // Of the thread's own. Those that ask again and again can always go on, and are not to keep the others from their devices.
 worker_place* moving_threads::choose(moving_thread& me) noexcept {
   constexpr unsigned looks_in = 4;
-  if (has_events_ && ++me.choices % looks_in == 0)
+  if (++me.choices % looks_in == 0)
     if (worker_place* const looks = choose_to_look(me, now_ns()); looks != nullptr) return looks;
   return choose_own(me);
 }
@@ -411,9 +433,7 @@ worker_place* moving_threads::choose_own(moving_thread& me) noexcept {
   for (int left = places, at = me.next; left > 0; --left, ++at) {
     if (at >= places) at = 0;
     worker_place& p = places_[static_cast<std::size_t>(at)];
-    if (p.thread.load(std::memory_order_relaxed) != me.index ||
-        !take_if_it_can_go_on(p, me.runner()))
-      continue;
+    if (p.runner.home() != me.index || !take_if_it_can_go_on(p, me.runner())) continue;
     me.next = at + 1;
     return &p;
   }
@@ -426,7 +446,7 @@ worker_place* moving_threads::choose_others(const moving_thread& me) noexcept {
   const auto node_of = [&](int thread) { return nodes[static_cast<std::size_t>(thread)]; };
   for (const bool same_node : {true, false})
     for (worker_place& p : places_) {
-      const int its = p.thread.load(std::memory_order_relaxed);
+      const int its = p.runner.home();
       if (its == me.index || (node_of(its) == node_of(me.index)) != same_node) continue;
       const int runs = threads_[static_cast<std::size_t>(its)].runs.load(std::memory_order_relaxed);
       if (runs < 0) continue;  // It looks at them itself.
@@ -461,8 +481,8 @@ void moving_threads::serve(moving_thread& me) noexcept {
 void moving_threads::idle(moving_thread& me) noexcept {
   // Workers that are put down but not parked park first: only a parked worker makes its waker wake a thread.
   for (worker_place& p : places_)
-    if (p.thread.load(std::memory_order_relaxed) == me.index && !p.of->is_parked() &&
-        p.runner.try_take(me.runner())) {
+    if (p.runner.home() == me.index && !p.of->is_parked() &&
+        p.runner.try_take_unless_kept(me.runner())) {
       p.is_to_park = true;
       me.chosen = &p;
       return;
@@ -500,7 +520,7 @@ void moving_threads::sleep_idle(moving_thread& me) noexcept {
       deadline = deadline == 0 ? at : std::min(deadline, at);
   };
   for (const worker_place& p : places_) {
-    if (p.thread.load(std::memory_order_relaxed) != me.index) continue;
+    if (p.runner.home() != me.index) continue;
     if (p.has_ended.load(std::memory_order_relaxed)) continue;
     if (p.of->is_parked())
       sleep_at(p);
@@ -509,8 +529,9 @@ void moving_threads::sleep_idle(moving_thread& me) noexcept {
   }
   for (const worker_place& p : places_) {
     if (me.words.size() >= words_slept_at_max) break;
-    const int its = p.thread.load(std::memory_order_relaxed);
-    if (its != me.index && p.of->is_parked() &&
+    const int its = p.runner.home();
+    // Of one that stays on its thread it could not make use, and would not sleep while that is woken and its thread is busy.
+    if (its != me.index && p.of->is_parked() && !p.runner.is_kept() &&
         threads_[static_cast<std::size_t>(its)].runs.load(std::memory_order_relaxed) >= 0)
       sleep_at(p);
   }
@@ -525,7 +546,7 @@ void moving_threads::sleep_idle(moving_thread& me) noexcept {
   // gone to sleep meanwhile, or one to which it has moved while this thread slept.
   for (const worker_place* p : me.slept_at)
     if (!p->of->is_parked() || is_rung(*p)) {
-      const int its = p->thread.load(std::memory_order_relaxed);
+      const int its = p->runner.home();
       if (its != me.index) threads_[static_cast<std::size_t>(its)].called.call();
     }
 }
@@ -546,7 +567,7 @@ void moving_threads::serve_as_spare(moving_thread& me) noexcept {
     if (p == nullptr) break;  // The end.
     go_on(me, *p);
     // The worker's own thread does not look at one that a spare thread has.
-    const int its = p->thread.load(std::memory_order_relaxed);
+    const int its = p->runner.home();
     me.given.store(nullptr, std::memory_order_relaxed);
     spares_at_work_.fetch_sub(1, std::memory_order_relaxed);
     threads_[static_cast<std::size_t>(its)].called.call();
@@ -576,7 +597,7 @@ void moving_threads::look() {
   }
   const auto lookout = static_cast<std::uint32_t>(count_) + 1;
   for (worker_place& p : places_) {
-    const auto its = static_cast<std::size_t>(p.thread.load(std::memory_order_relaxed));
+    const auto its = static_cast<std::size_t>(p.runner.home());
     moving_thread& t = threads_[its];
     if (p.runner.number() != p.runner.nobody) continue;
     if (t.runs.load(std::memory_order_relaxed) < 0) continue;  // It looks at them itself.

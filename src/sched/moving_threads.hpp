@@ -31,23 +31,25 @@ struct moving_thread;
 // Where a worker stands.
 struct alignas(padding_bytes) worker_place {
   worker* of = nullptr;
-  // Whoever is in it owns the worker's plain state and the fields below the hints.
-  runner_word<> runner;
+  // Whoever is in it owns the worker's plain state and the fields below the hints. Its home, whose worker it is, changes while
+  // the worker is run, to the thread that runs it.
+  kept_runner<> runner;
 
-  // Hints, read by every thread. `thread`: whose worker it is. It changes while the worker is run, to the thread that runs it.
-  std::atomic<int> thread{0};
+  // Hints, read by every thread.
   std::atomic<std::uint64_t> wakes_at_ns{
       0};  // Of a parked one: when it goes on by itself. 0: never.
   // Of a parked one: the word that its device rings at, which is always the same; null: whatever comes wakes the worker.
   std::atomic<const std::atomic<std::uint32_t>*> bell{nullptr};
   std::atomic<std::uint32_t> bell_value{0};
   std::atomic<bool> bell_is_shared{false};
-  std::atomic<std::uint64_t> looked_at_events_ns{0};  // When it last looked at its device.
+  // Of one that rests: it has to run to learn whether it can go on, since it has a device or waits for a condition that may act.
+  // It has done so last at this time.
+  std::atomic<bool> needs_passes{false};
+  std::atomic<std::uint64_t> passed_at_ns{0};
   std::atomic<bool> has_ended{false};
-  // How many reasons there are that no other thread runs it. Written by who runs it; others look once more when they do.
-  std::atomic<int> stays{0};
 
   moving_thread* on = nullptr;       // Null while nobody runs it.
+  fiber* put_down_in = nullptr;      // The fiber that runs its wait loop; first the root.
   const waiter* rests_in = nullptr;  // The wait in which it was put down; null: it can go on.
   bool has_parked = false;           // It was put down parked.
   // While tracing(), while it has no thread.
@@ -55,7 +57,7 @@ struct alignas(padding_bytes) worker_place {
   profile::worker_accounts accounts;
   std::uint64_t put_down_ticks = 0;
   bool is_to_park = false;  // Its thread wants to sleep.
-  // It goes on for a look at its device alone, and then had made so many passes.
+  // It goes on for a pass alone, and then had made so many.
   bool only_looks = false;
   std::uint64_t passes_then = 0;
 };
@@ -80,7 +82,7 @@ struct alignas(padding_bytes) moving_thread {
   thread_state state{};
   worker_place* chosen = nullptr;  // It is in this one's runner word already.
   int next = 0;                    // The place at which it looks first.
-  int next_look = 0;               // The same for those that look at their devices.
+  int next_look = 0;               // The same for those that need passes.
   unsigned choices = 0;
   std::uint64_t idle_since_ns = 0;
   bool is_free = false;  // While tracing(): it has no worker to run.
@@ -119,6 +121,8 @@ class moving_threads {
   // may_move(). Not called in a chunk of a loop.
   static void stay(worker& here) noexcept;
   static void may_move(worker& here) noexcept;
+  // Called by any thread: for good, and on the thread that runs `of` next.
+  static void stay_from_next_wait(worker& of) noexcept;
   // The worker has parked. Returns when somebody has woken it or the time is over; negative: no limit.
   void sleep(worker& here, std::int64_t timeout_ns) noexcept;
 
@@ -138,10 +142,11 @@ class moving_threads {
   static void note_free(moving_thread& me, bool is_free) noexcept;
   void go_on(moving_thread& me, worker_place& p) noexcept;
   static void put_down(worker& here) noexcept;
+  static void put_down_unlocked(worker& here) noexcept;
   void send_elsewhere(worker_place& p) noexcept;
   void note_end() noexcept;
 
-  [[nodiscard]] static bool take(worker_place& p, std::uint32_t runner) noexcept;
+  [[nodiscard]] std::uint64_t looks_for_ns() const noexcept;
   [[nodiscard]] bool take_if_it_can_go_on(worker_place& p, std::uint32_t runner) noexcept;
   [[nodiscard]] bool take_to_look(worker_place& p, std::uint32_t runner, std::uint64_t now,
                                   std::uint64_t after_ns) noexcept;
@@ -167,7 +172,6 @@ class moving_threads {
   std::vector<moving_thread> threads_;  // As many as cores.
   std::atomic<int> ended_{0};           // Workers.
   std::atomic<int> spares_at_work_{0};
-  bool has_events_ = false;  // Workers have devices.
 
   // The lookout's.
   std::deque<moving_thread> spares_;
@@ -186,11 +190,13 @@ class kept_on_thread {
   kept_on_thread(const kept_on_thread&) = delete;
   kept_on_thread& operator=(const kept_on_thread&) = delete;
 
-  // Also when this has gone. False: it is so anyway.
+  // Also when this has gone. In a chunk of a loop it is the worker of the rank whose loop it is, which other threads may run
+  // meanwhile: it stays where it goes on. False: workers stay anyway.
   bool keep_for_good() noexcept;
 
  private:
-  worker* const kept_;  // Null: it stays anyway.
+  worker* const here_;  // Null: it stays anyway.
+  const bool is_kept_;  // False in a chunk, where it keeps its thread.
 };
 
 }  // namespace weft

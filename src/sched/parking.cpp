@@ -15,18 +15,31 @@ bool worker::has_own_work(const waiter& w) noexcept {
 }
 
 bool worker::has_work(const waiter& w) noexcept {
-  return has_work_inside(w) || (events_ != nullptr && (events_->busy() || !events_->arm()));
+  if (has_own_work(w) || has_arrivals(w)) return true;
+  for (const looked_at& at : looked_at_)
+    if (at.w->is_over()) return true;
+  return events_ != nullptr && (events_->busy() || !events_->arm());
 }
 
-bool worker::has_work_inside(const waiter& w) noexcept {
-  if (has_own_work(w)) return true;
+bool worker::has_work_seen(const waiter& w) noexcept {
+  if (w.is_seen_over() || has_ready() || !posted_.empty() || (unwinding_ && w.may_stop) ||
+      has_arrivals(w))
+    return true;
+  return std::ranges::any_of(looked_at_, [](const looked_at& at) { return at.w->is_seen_over(); });
+}
+
+bool worker::needs_own_thread(const waiter* w) const noexcept {
+  return (w != nullptr && w->needs_own_thread()) ||
+         std::ranges::any_of(looked_at_,
+                             [](const looked_at& at) { return at.w->needs_own_thread(); });
+}
+
+bool worker::has_arrivals(const waiter& w) noexcept {
   if (source_ != nullptr && (source_->has_arrivals() || (w.may_switch && source_->has_own())))
     return true;
   if (owner_.interrupts_.hint() != interrupts_seen_) return true;
   for (const inbound& from : inbound_)
     if (from.records->front() != 0) return true;
-  for (const looked_at& at : looked_at_)
-    if (at.w->is_over()) return true;
   for (const detached_loop& d : detached_)
     if (slots_[d.slot].claims.finished()) return true;
   return false;

@@ -72,12 +72,12 @@ void worker::call(fiber& f) noexcept {
 void worker::stop_and_wait() noexcept {
   owner_.request_stop();
   static constexpr wait_description end{"the end of the job"};
-  wait_until([this] { return unwinding_; }, end, false);
+  wait_until(looks{[this] { return unwinding_; }}, end, false);
 }
 
 void worker::wait_for_the_end() {
   static constexpr wait_description end{"the end of the job"};
-  wait_until([] { return false; }, end);
+  wait_until(looks{[] { return false; }}, end);
 }
 
 }  // namespace weft

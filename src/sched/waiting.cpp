@@ -149,7 +149,8 @@ fiber* worker::poll_on_fast_path(completion_counter& c, int sender) {
   // A report is given on the slow path, where the fiber says what it waits for.
   if (owner_.interrupts_.hint() != interrupts_seen_) [[unlikely]]
     return nullptr;
-  if (place_ != nullptr && moving_threads::is_wanted(*this)) [[unlikely]]
+  if (place_ != nullptr && attached_thread_ == nullptr && moving_threads::is_wanted(*this))
+      [[unlikely]]
     return nullptr;
   if (fast_waits_from_now() > 0 && !in_chunk() && !(sender >= 0 && take_mail_of(sender, c))) {
     const waiter w{nullptr, nullptr, nullptr, &c};
@@ -234,7 +235,8 @@ void worker::block(waiter& w) {
     if (self.is_called && w.may_stop) [[unlikely]]
       hooks.answer(self);
     if (w.is_over()) return;
-    if (place_ != nullptr && w.may_switch && moving_threads::is_wanted(*this)) [[unlikely]] {
+    if (place_ != nullptr && w.may_switch && attached_thread_ == nullptr &&
+        moving_threads::is_wanted(*this)) [[unlikely]] {
       (void)owner_.moving_->rest(*this, &w, true);
       if (w.is_over()) return;
     }
@@ -288,7 +290,7 @@ void worker::block(waiter& w) {
     if (place_ != nullptr) [[unlikely]] {
       using rested = moving_threads::rested;
       const rested now_is = owner_.moving_->rest(*this, &w, idle_rounds == 0);
-      if (now_is == rested::is_to_park) park(w);
+      if (now_is == rested::is_to_park && !looks_before_parking(w)) park(w);
       if (now_is != rested::alone) {
         idle_rounds = 0;
         continue;
@@ -328,6 +330,12 @@ void worker::block(waiter& w) {
     if (!std::exchange(has_slept, true)) spin_limit_.note_waited(now_ns() - idle_since);
     idle_rounds = 0;
   }
+}
+
+bool worker::looks_before_parking(waiter& w) {
+  for (int left = looks_in_a_round; left > 0; --left)
+    if (poll(w.counter != nullptr ? &w : nullptr) || has_ready() || w.is_over()) return true;
+  return false;
 }
 
 // Switches to `next`. The completion counter, or the worker's look at the condition, makes the suspended fiber ready
@@ -417,6 +425,7 @@ void worker::sleep(std::uint64_t duration_ns, const wait_description& descriptio
     waiter w{is_past, subject, &description};
     w.deadline_ns = wake_at_ns;
     w.may_stop = may_stop;
+    w.may_act = false;
     block_as_timer(w);
   };
   if (seeded_ && attached_thread_ == nullptr) [[unlikely]] {

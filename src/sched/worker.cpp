@@ -200,7 +200,7 @@ void worker::run_root() {
                return static_cast<const scheduler*>(subject)->living_.all_arrived();
              },
              &owner_, &idle};
-  end.may_stop = false;
+  end.may_stop = end.may_act = false;
   if (!end.is_over()) block(end);
   leave_shared();
 }

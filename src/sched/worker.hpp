@@ -74,6 +74,10 @@ class worker {
     return chunk_of_ != nullptr ? chunk_of_->identity : nullptr;
   }
   [[nodiscard]] static bool in_chunk() noexcept { return chunk_of_ != nullptr; }
+  // The worker whose rank identity() is. Another one's in a chunk of its loop.
+  [[nodiscard]] worker& home_of_caller() noexcept {
+    return chunk_of_ != nullptr ? *chunk_of_->home : *this;
+  }
   // The number of the rank of identity(). Async-signal-safe; the caller need not hold the hand-off lock.
   [[nodiscard]] int number() const noexcept {
     return chunk_of_ != nullptr ? chunk_of_->number : running_here().number;
@@ -129,13 +133,15 @@ class worker {
     block(w);
   }
   // Returns when `holds()` is true, which other threads make it. This worker calls it again and again, also on the
-  // stacks of other fibers: it is cheap and has no effects. `may_stop`: whether the job's stop ends the wait.
+  // stacks of other fibers: it is cheap. One that has no effects at all is `looks` (fiber.hpp). `may_stop`: whether the job's stop
+  // ends the wait.
   template <class Holds>
   void wait_until(const Holds& holds, const wait_description& description, bool may_stop = true) {
     if (holds()) return;
     waiter w{[](const void* subject) noexcept { return (*static_cast<const Holds*>(subject))(); },
              &holds, &description};
     w.may_stop = may_stop;
+    w.may_act = !is_look<Holds>;
     block(w);
   }
   // wait_until() that also returns after `duration_ns`.
@@ -153,9 +159,10 @@ class worker {
              },
              &both, &description};
     w.deadline_ns = both.deadline_ns;
+    w.may_act = !is_look<Holds>;
     block_as_timer(w);
   }
-  // wait_until() for a condition on memory. Whoever writes it looks at this worker's memory watch afterwards and wakes
+  // wait_until() for a condition on memory, which only looks. Whoever writes it looks at this worker's memory watch afterwards and wakes
   // the worker (memory_watch.hpp). `may_be_silent`: some writers do not; then the worker wakes by itself, after
   // silent_sleep_ns_min at first and silent_sleep_ns_max at most.
   template <class Holds>
@@ -167,10 +174,11 @@ class worker {
       explicit watching(worker& w) noexcept : here(w) { ++here.watching_; }
       ~watching() { --here.watching_; }
     } watched(*this);
-    if (!may_be_silent) return wait_until(holds, description);
+    const looks on_memory{[&holds] { return holds(); }};
+    if (!may_be_silent) return wait_until(on_memory, description);
     for (std::uint64_t most_ns = silent_sleep_ns_min; !holds();
          most_ns = std::min(2 * most_ns, silent_sleep_ns_max))
-      wait_until(holds, most_ns, description);
+      wait_until(on_memory, most_ns, description);
   }
   // Called before any fiber of this worker waits for memory.
   void set_memory_watch(memory_watch<>& watch) noexcept { memory_watch_ = &watch; }
@@ -181,6 +189,7 @@ class worker {
     waiter w{[](const void* subject) noexcept { return (*static_cast<const Holds*>(subject))(); },
              &holds, &description};
     w.may_stop = false;
+    w.may_act = !is_look<Holds>;
     block_as_timer(w);
   }
   // Returns after `duration_ns`; other fibers run meanwhile. With a seed, sleepers wake in the order of their times by
@@ -546,8 +555,15 @@ class worker {
   [[gnu::noinline]] ring* connect(int to);
   [[nodiscard]] bool spin_once(const waiter& w);
   [[nodiscard]] bool has_work(const waiter& w) noexcept;
-  // The same without the outside, which it does not arm.
-  [[nodiscard]] bool has_work_inside(const waiter& w) noexcept;
+  // The same for a thread that has taken the worker and does not run it: without the outside, which it does not arm, and
+  // without conditions that may act.
+  [[nodiscard]] bool has_work_seen(const waiter& w) noexcept;
+  // What both look at besides conditions.
+  [[nodiscard]] bool has_arrivals(const waiter& w) noexcept;
+  // Whether some wait here is for a condition that may act.
+  [[nodiscard]] bool needs_own_thread(const waiter* w) const noexcept;
+  // A few passes before it parks without having spun: a condition that acts does so after some looks. True: something came.
+  [[nodiscard]] bool looks_before_parking(waiter& w);
   // The part of has_work() that only code of this worker can make true.
   [[nodiscard]] bool has_own_work(const waiter& w) noexcept;
   void park(waiter& w);

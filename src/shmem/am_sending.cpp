@@ -67,12 +67,12 @@ void write(pe_state& me, const char* name, pe_state& to, std::uint32_t id, std::
     said.context = wait_description::in_words;
     said.subject = static_cast<const detail::wait_words*>(&words);
     tell_handled(me);
-    me.rank.home->wait_until(
-        [&]() noexcept {
-          const std::size_t now = to.messages.bytes.load(std::memory_order_relaxed);
-          return now == 0 || now + needed <= limit;
-        },
-        said);
+    me.rank.home->wait_until(looks{[&]() noexcept {
+                               const std::size_t now =
+                                   to.messages.bytes.load(std::memory_order_relaxed);
+                               return now == 0 || now + needed <= limit;
+                             }},
+                             said);
   }
 }
 

@@ -77,8 +77,6 @@ void attach(pe_state& me, const communicator& all) {
 void open(pe_state& me, int level) {
   detail::job& j = *me.rank.of;
   worker& here = *me.rank.home;
-  // A worker that threads of PEs attach to stays on its thread.
-  if (here.moves()) level = std::min<int>(level, SHMEM_THREAD_FUNNELED);
   me.thread_level = level;
   me.settings = read_settings();
   me.number = me.rank.number;

@@ -38,6 +38,39 @@ class runner_word {
   typename Atomics::template atomic<std::uint32_t> runner_{nobody};
 };
 
+// The same for a worker that may have to stay on one thread. The threads of its kind have the numbers from 1 on; thread i of
+// the job is number i + 1.
+template <class Atomics = std_atomics>
+class kept_runner : public runner_word<Atomics> {
+ public:
+  // Called by thread `number`. False: another one runs the worker, or it stays on another one.
+  [[nodiscard]] bool try_take_unless_kept(std::uint32_t number) noexcept {
+    if (!may_have_it(number) || !this->try_take(number)) return false;
+    if (may_have_it(number)) return true;
+    this->put_down();  // It has begun to stay since the first look, as A1 shows.
+    return false;
+  }
+  // Called by who runs it: it stays on this thread from now on, until as many calls of let_go(). Others may call it, too, where
+  // it is enough that the worker stays on the thread that runs it next.
+  void keep() noexcept { kept_.fetch_add(1, std::memory_order_relaxed); }
+  void let_go() noexcept { kept_.fetch_sub(1, std::memory_order_relaxed); }
+
+  // Called by anyone, hints. R1 and A1 order both for who takes the worker.
+  [[nodiscard]] bool is_kept() const noexcept { return kept_.load(std::memory_order_relaxed) != 0; }
+  // The thread whose worker it is.
+  [[nodiscard]] int home() const noexcept { return home_.load(std::memory_order_relaxed); }
+  // Called by who runs it, and before anybody does.
+  void set_home(int thread) noexcept { home_.store(thread, std::memory_order_relaxed); }
+
+ private:
+  [[nodiscard]] bool may_have_it(std::uint32_t number) const noexcept {
+    return !is_kept() || number == static_cast<std::uint32_t>(home()) + 1;
+  }
+
+  typename Atomics::template atomic<int> home_{0};
+  typename Atomics::template atomic<int> kept_{0};
+};
+
 // By which a thread that sleeps, or is about to, is told to look again.
 template <class Atomics = std_atomics>
 class call_word {

@@ -46,7 +46,8 @@ struct waiting_fiber final : detail::listener, arrival {
     const auto counted = counted_task_wait(home.home(), description.call, &of, return_address);
     has_left = false;
     try {
-      home.home().wait_until([this] { return told_by.pending == 0; }, duration_ns, description);
+      home.home().wait_until(looks{[this] { return told_by.pending == 0; }}, duration_ns,
+                             description);
     } catch (...) {
       if (told_by.pending == 0)
         go();

@@ -1,5 +1,7 @@
 /* Threads that all call MPI: messages between them by tag, collectives on a communicator each, threads
-   that start and end while others wait. */
+   that start and end while others wait.
+   Run with: --moving on -n 7
+   Run with: --moving always -n 7 --processes 2 */
 #include <pthread.h>
 
 #include "conform.h"

@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   char path[4096], here[4096], fifo[4096 + 8];
   pthread_key_t key;
   int provided;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (rank == 0) printf("%s\n", provided == MPI_THREAD_FUNNELED ? "funneled" : "as asked for");

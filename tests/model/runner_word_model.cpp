@@ -129,8 +129,84 @@ scenario sleep_at_the_same_word() {
   return scenario{.threads = {other, own, waker}};
 }
 
-const std::vector<model::setup> scenarios{take_turns, come_back_from_a_spare_thread,
-                                          go_to_a_spare_thread, sleep_at_the_same_word};
+// A worker that rests waits for what it alone can tell. Its thread, which has nothing else, takes it to let it park; the lookout may
+// take it for a pass meanwhile. Whoever brings work wakes it only when it has parked.
+scenario park_a_worker_that_rests() {
+  struct resting : team {
+    model_atomics::plain<bool> has_parked{false};
+  };
+  auto t = std::make_shared<resting>();
+  constexpr auto parked = parking_spot<model_atomics>::parked;
+  const auto own = [=] {
+    while (!t->runner.try_take(first)) model::pause();
+    run_worker(*t);
+    t->spot.announce();
+    if (t->work.load(relaxed) != 0) {
+      t->spot.cancel();
+      t->runner.put_down();
+      return;
+    }
+    t->has_parked.set(true);
+    t->runner.put_down();
+    for (;;) {
+      t->called[0].answer();
+      if (!t->spot.is_parked()) {
+        if (t->runner.try_take(first)) break;
+        model::pause();  // The lookout has it, for a moment.
+        continue;
+      }
+      model_atomics::wait_for_either(t->spot.word(), parked, t->called[0].word(),
+                                     call_word<model_atomics>::not_called, false, -1);
+    }
+    t->has_parked.set(false);
+    model::require(t->spot.is_awake(), "woken");
+    model::require(t->work.load(relaxed) == 1, "woken by who has brought work");
+    t->runner.put_down();
+  };
+  const auto lookout = [=] {
+    if (!t->runner.try_take(second)) return;
+    if (!t->has_parked.get()) run_worker(*t);
+    t->runner.put_down();
+    t->called[0].call();
+  };
+  const auto waker = [=] {
+    t->work.store(1, relaxed);
+    t->spot.wake_if_parked();
+  };
+  return scenario{.threads = {own, lookout, waker}};
+}
+
+// What the worker runs has begun to need its thread: no other one runs it from then on.
+scenario stay_on_one_thread() {
+  struct staying {
+    kept_runner<model_atomics> runner;
+    model_atomics::plain<bool> stays{false};
+  };
+  auto t = std::make_shared<staying>();
+  const auto own = [=] {
+    while (!t->runner.try_take_unless_kept(first)) model::pause();
+    t->runner.set_home(0);
+    t->runner.keep();
+    t->stays.set(true);
+    t->runner.put_down();
+    while (!t->runner.try_take_unless_kept(first)) model::pause();
+    t->runner.put_down();
+  };
+  const auto other = [=] {
+    if (!t->runner.try_take_unless_kept(second)) return;
+    model::require(!t->stays.get(), "it stays on the other thread");
+    t->runner.set_home(1);
+    t->runner.put_down();
+  };
+  return scenario{.threads = {own, other}};
+}
+
+const std::vector<model::setup> scenarios{take_turns,
+                                          come_back_from_a_spare_thread,
+                                          go_to_a_spare_thread,
+                                          sleep_at_the_same_word,
+                                          park_a_worker_that_rests,
+                                          stay_on_one_thread};
 
 TEST(runner_word_model,
      a_worker_has_one_thread_at_a_time_and_none_sleeps_that_has_something_to_do) {

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -12,6 +13,7 @@
 #include <exception>
 #include <filesystem>
 #include <functional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -21,6 +23,7 @@
 #include "base/topology.hpp"
 #include "bodies_on_workers.hpp"
 #include "job.hpp"
+#include "sched/moving_threads.hpp"
 #include "unit/shell.hpp"
 
 namespace weft {
@@ -118,6 +121,89 @@ TEST(a_worker_that_moves, gives_way_while_its_own_fibers_yield_to_each_other) {
                   },
                   [&](worker&) { flag = true; }},
                  on_threads(1));
+}
+
+// A condition that may act sends, and takes what comes: it is of one thread.
+void look_at_conditions_that_act(const scheduler_options& how) {
+  std::vector<std::atomic<int>> turn(4);
+  std::atomic<int> elsewhere{0};
+  std::vector<body> bodies;
+  for (int i = 0; i < 4; ++i)
+    bodies.emplace_back([&, i](worker& here) {
+      for (int round = 1; round <= 50; ++round) {
+        if (i != 0 || round != 1)
+          here.wait_until(
+              [&] {
+                if (worker::current() != &here) ++elsewhere;
+                return turn[static_cast<std::size_t>(i)].load() >= (i == 0 ? round - 1 : round);
+              },
+              waiting);
+        if (round % 10 == 0) compute(2ms);
+        turn[static_cast<std::size_t>((i + 1) % 4)] = round;
+        here.owner().at((i + 1) % 4).notify();
+      }
+    });
+  run_on_workers(bodies, how);
+  EXPECT_EQ(elsewhere, 0);
+}
+
+TEST(workers_that_move, look_at_conditions_that_act_on_their_own_thread_alone) {
+  scheduler_options how = on_threads(2);
+  look_at_conditions_that_act(how);
+  how.always_moves = true;
+  look_at_conditions_that_act(how);
+}
+
+std::uint64_t used_processor_ns() {
+  timespec used{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(used.tv_nsec);
+}
+
+// Worker 1 could go on, and its thread computes. The other thread may not take it, and sleeps meanwhile.
+TEST(a_worker_that_stays, keeps_no_other_thread_awake) {
+  std::atomic<bool> waits{false};
+  std::uint64_t used = 0;
+  run_on_workers({[&](worker& here) {
+                    while (!waits) here.yield();
+                    const std::uint64_t before = used_processor_ns();
+                    compute(200ms);
+                    used = used_processor_ns() - before;
+                  },
+                  [&](worker& here) {
+                    const kept_on_thread kept(&here);
+                    waits = true;
+                    here.sleep(5'000'000, waiting);
+                  },
+                  [](worker&) {}},
+                 on_threads(2));
+  EXPECT_LT(used, 300'000'000u);
+}
+
+// Chunks of worker 0's loop say that their rank needs its thread.
+TEST(a_worker_that_stays, does_so_when_a_chunk_of_its_loop_says_so) {
+  std::atomic<int> said{0};
+  std::set<int> threads_after;
+  scheduler_options how = on_threads(3);
+  how.always_moves = true;
+  std::vector<body> bodies(5, [](worker& here) { here.sleep(20'000'000, waiting); });
+  bodies[0] = [&](worker& here) {
+    loop l{[](void* count, std::int64_t, std::int64_t) {
+             compute(200us);
+             EXPECT_TRUE(kept_on_thread(worker::current()).keep_for_good());
+             ++*static_cast<std::atomic<int>*>(count);
+           },
+           &said, 8, true, true};
+    here.execute(l);
+    EXPECT_EQ(said, 8);
+    for (int i = 0; i < 20; ++i) {
+      here.sleep(300'000, waiting);
+      if (i > 0) threads_after.insert(::gettid());
+    }
+  };
+  run_on_workers(bodies, how);
+  EXPECT_EQ(threads_after.size(), 1u);
 }
 
 // Numbers go round through all workers; each waits for its own, sometimes for so long that its thread sleeps.
@@ -324,6 +410,16 @@ TEST(a_program_of_ranks_that_move, finds_what_is_theirs_in_two_processes) {
   for (const char* const way : {"on", "always"})
     for (const char* const transport : {"shm", "ofi:tcp"})
       look_at_what_is_theirs(way, std::string("--processes 2 --transport ") + transport);
+}
+
+TEST(a_program_of_ranks_that_move, uses_no_core_while_all_its_ranks_wait) {
+  WEFT_NEEDS_IMAGES();
+  for (const char* const how :
+       {"", "--processes 2 --transport shm", "--processes 2 --transport ofi:tcp"}) {
+    const outcome ran = run_moving(std::string(how) + " image/rests");
+    EXPECT_EQ(ran.status, 0) << how << ran.text;
+    expect_contains(ran.text, "right\n");
+  }
 }
 
 TEST(a_program_of_ranks_that_move, reads_errno_of_the_thread_on_which_a_wait_ends) {

@@ -59,8 +59,7 @@ void initialize(state& me, int required, int* provided) {
   make_predefined_communicators(me);
   me.world_handle = MPI_COMM_WORLD;
   me.self_handle = MPI_COMM_SELF;
-  // A worker that threads of ranks attach to stays on its thread.
-  me.thread_level = me.rank.home->moves() ? std::min<int>(required, MPI_THREAD_FUNNELED) : required;
+  me.thread_level = required;
   me.highest_thread_level = std::max(me.highest_thread_level, me.thread_level);
   me.initialized = true;
   has_been_initialized.store(true, std::memory_order_relaxed);

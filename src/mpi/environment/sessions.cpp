@@ -59,7 +59,7 @@ bool may_share(const state& me) {
 int open_to_threads(state& me, int wanted) {
   if (!called_by_own_thread()) return std::min(wanted, me.highest_thread_level);
   if (wanted < MPI_THREAD_SERIALIZED) return wanted;
-  if (me.rank.home->moves() || !may_share(me)) return MPI_THREAD_FUNNELED;
+  if (!may_share(me)) return MPI_THREAD_FUNNELED;
   me.rank.home->share();
   return wanted;
 }

@@ -108,7 +108,7 @@ class file_turn {
   [[nodiscard]] static std::uint64_t take_number(file_state& f) noexcept { return f.called++; }
   file_turn(state& me, file_state& f, const char* call) : file_turn(me, f, call, take_number(f)) {}
   file_turn(state& me, file_state& f, const char* call, std::uint64_t number) : of_(f) {
-    me.rank.home->wait_until([&] { return f.ended == number; }, {call, f.shared().context});
+    me.rank.home->wait_until(looks{[&] { return f.ended == number; }}, {call, f.shared().context});
   }
   ~file_turn() { ++of_.ended; }
   file_turn(const file_turn&) = delete;

@@ -356,7 +356,7 @@ std::function<weft::request()> sender_of(state& me, const std::shared_ptr<partit
     return start_activity(group, [&me, m, group, from, peer, call] {
       const partitioned_channel& all = *m->channel;
       const wait_description what{call, from.context, peer, from.tag, all.send.where.size()};
-      me.rank.home->wait_until([&] { return all.storage->all_arrived(); }, what);
+      me.rank.home->wait_until(looks{[&] { return all.storage->all_arrived(); }}, what);
       hear_tag(me, *m, group->to(peer), call);
       control_messages with(me.rank, what, lengths::any);
       with.send(group->to(peer), peer, {from.context, from.source, m->tag_there}, all.send.where);
@@ -466,7 +466,7 @@ void await_end_of_arrived(state& me, const request_object& r) {
   for (std::size_t p = 0; p < board->count(); ++p)
     if (!board->has_arrived(p, m.round)) return;
   const operation& op = r.own_work;
-  me.rank.home->wait_until([&] { return op.complete; },
+  me.rank.home->wait_until(looks{[&] { return op.complete; }},
                            {m.made_by, op.match.context, op.match.source, op.match.tag, op.bytes});
 }
 
