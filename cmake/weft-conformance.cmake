@@ -17,7 +17,7 @@ set(weftrun ${PROJECT_BINARY_DIR}/bin/weftrun)
 set(conformance_directory ${PROJECT_SOURCE_DIR}/tests/conformance)
 set(conformance_bin ${PROJECT_BINARY_DIR}/bin/conformance)
 file(MAKE_DIRECTORY ${conformance_bin})
-set(mpi_header ${PROJECT_SOURCE_DIR}/include/mpi/mpi.h ${PROJECT_SOURCE_DIR}/include/mpi/mpi_absent.h)
+set(mpi_header ${PROJECT_SOURCE_DIR}/include/mpi/mpi.h ${PROJECT_SOURCE_DIR}/include/mpi/mpi_absent.h ${PROJECT_SOURCE_DIR}/include/mpi/mpi-ext.h)
 
 function(weft_add_conformance_test name)  # COMMAND...
   add_test(NAME mpi.${name} COMMAND ${conformance_directory}/run.sh ${ARGN})

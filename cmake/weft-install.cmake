@@ -24,7 +24,7 @@ if(TARGET weft-python)
   weft_strip_installed(development ${CMAKE_INSTALL_BINDIR}/weft-python)
 endif()
 install(DIRECTORY include/weft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
-install(FILES include/mpi/mpi.h include/mpi/mpi_abi.h include/mpi/mpi_absent.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/mpi)
+install(FILES include/mpi/mpi.h include/mpi/mpi_abi.h include/mpi/mpi_absent.h include/mpi/mpi-ext.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/mpi)
 install(DIRECTORY include/shmem DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(EXPORT weft-targets NAMESPACE weft:: DESTINATION ${package_dir})
 configure_package_config_file(cmake/weft-config.cmake.in ${PROJECT_BINARY_DIR}/weft-config.cmake

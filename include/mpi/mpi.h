@@ -1935,4 +1935,5 @@ WEFT_MPI_TOOLS(WEFT_MPI_DECLARE_TOOL)
 #ifdef __cplusplus
 }
 #endif
+#include "mpi-ext.h"
 #endif

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/format.hpp"
+#include "collective/agreements.hpp"
 #include "collective/broken_communicator.hpp"
 #include "collective/calls.hpp"
 #include "collective/remote_subgroups.hpp"
@@ -60,8 +61,9 @@ std::string unequal_ends(const messaging& of) {
 struct messaging_with_collectives final : messaging {
   using messaging::messaging;
   bool end_operations_with_dead(worker& here) override {
-    const bool any = messaging::end_operations_with_dead(here);
-    return break_communicators_with_dead(here, *this) || any;
+    bool any = messaging::end_operations_with_dead(here);
+    any |= break_communicators_with_dead(here, *this);
+    return agreed->go_on_without_dead(here) || any;
   }
   [[nodiscard]] std::string reason_of_deadlock() override {
     std::string reason = unmet_broadcast(in_job);
@@ -91,11 +93,17 @@ std::unique_ptr<face_job> begin(job& j, handler_numbers& of_messages) {
   std::vector<int> numbers(j.places.size());
   std::iota(numbers.begin(), numbers.end(), 0);
   made->world = communicator_state::make(*made, numbers, 0);
+  const auto agreements_by = [&](remote::handlers* with) {
+    made->agreed = {new agreements(*made, with), [](agreements* a) { delete a; }};
+  };
   if (of_messages.between() != nullptr) {
-    const remote::handlers handlers(of_messages);
+    remote::handlers handlers(of_messages);
     made->ways = {new remote_messaging(*made, handlers), [](remote_messaging* w) { delete w; }};
     made->subgroups = {new remote_subgroups(*made->ways, handlers),
                        [](remote_subgroups* s) { delete s; }};
+    agreements_by(&handlers);
+  } else {
+    agreements_by(nullptr);
   }
   return made;
 }

@@ -19,6 +19,7 @@
 #include "collective/peer_failure.hpp"
 #include "collective/remote_subgroups.hpp"
 #include "collective/subgroups.hpp"
+#include "rank/messages.hpp"
 #include "rank/names.hpp"
 #include "rank/source_validation.hpp"
 #include "rank/state.hpp"
@@ -81,6 +82,8 @@ bool may_be_left(communicator_state& c) {
   return c.conversations == 0 && !c.at(c.local()[0]).moving;
 }
 
+bool is_of_revocation(const std::string& encoded);
+
 // Called where the leader is at home.
 void end_collectives(worker& here, communicator_state& c, const std::string& why) {
   note_failure(c, why);
@@ -89,7 +92,42 @@ void end_collectives(worker& here, communicator_state& c, const std::string& why
   if (may_be_left(c)) break_communicator(here, c, why);
 }
 
+std::string encoded_revocation(const communicator_state& c) {
+  return encoded_failure(no_rank, revoked, "", formatted("{} is revoked", name_of(c)));
+}
+bool is_of_revocation(const std::string& encoded) {
+  std::istringstream from(encoded.substr(encoded.empty() ? 0 : 1));
+  int rank = 0, code = no_code;
+  return !encoded.empty() && encoded[0] == failure_mark && from >> rank >> code && code == revoked;
+}
+
+// What this worker's ranks do on the communicator ends.
+void take_revocation(worker& here, communicator_state& c) {
+  end_operations_of_revoked(here, c);
+  if (c.at(c.local()[0]).rank->home == &here) end_collectives(here, c, encoded_revocation(c));
+}
+
+void tell_workers(worker& here, communicator_state& c) {
+  const communicator_state* const subject = &c;
+  for (std::size_t i = 0; i < c.groups.size(); ++i)
+    if (c.workers[i] != here.index())
+      here.post(c.workers[i], mail_broken,
+                static_cast<std::uint32_t>(c.to(c.groups[i].members.front()).number),
+                std::as_bytes(std::span(&subject, 1)));
+}
+
 }  // namespace
+
+void revoke(worker& here, communicator_state& c) {
+  // Relaxed, here and in the list: the mail orders them.
+  if (c.revoked.exchange(true, std::memory_order_relaxed)) return;
+  c.listed_in->any_revoked.store(true, std::memory_order_relaxed);
+  const std::string why = encoded_revocation(c);
+  note_failure(c, why);
+  if (c.spans_processes()) c.of.subgroups->tell_broken(here, c, why);
+  tell_workers(here, c);
+  take_revocation(here, c);
+}
 
 void note_failure(communicator_state& c, const std::string& why) {
   const std::lock_guard hold(c.listed_in->lock);
@@ -104,23 +142,19 @@ void break_communicator(worker& here, communicator_state& c, const std::string& 
   if (c.broken.exchange(true, std::memory_order_relaxed)) return;  // Relaxed: the mail orders it.
   if (here.owner().stopping()) return;  // All are woken, and what waits here may be gone.
   if (c.spans_processes()) {
-    if (cut_off(c)) c.of.subgroups->tell_broken(here, c);
+    if (cut_off(c)) c.of.subgroups->tell_broken(here, c, c.failure);
     end_control_messages(here, c);
   }
   release_waiting(here, c);
-  const communicator_state* const subject = &c;
-  for (std::size_t i = 0; i < c.groups.size(); ++i)
-    if (c.workers[i] != here.index())
-      here.post(c.workers[i], mail_broken,
-                static_cast<std::uint32_t>(c.to(c.groups[i].members.front()).number),
-                std::as_bytes(std::span(&subject, 1)));
+  tell_workers(here, c);
 }
 
 void throw_failed(communicator_state& c, const char* call) {
   std::string encoded;
   {
     const std::lock_guard hold(c.listed_in->lock);
-    encoded = c.failure;
+    // Relaxed: its text is the same, whenever it is read.
+    encoded = c.revoked.load(std::memory_order_relaxed) ? encoded_revocation(c) : c.failure;
   }
   const coded_error first = read_failure(c, encoded);
   if (call == nullptr) throw first;
@@ -167,6 +201,8 @@ void on_broken(worker& here, record_header header, const std::byte* payload) {
       if (listed_one == subject) c = owned_too(*subject);
   }
   if (c == nullptr) return;
+  if (c->revoked.load(std::memory_order_relaxed)) take_revocation(here, *c);  // Relaxed: the mail.
+  if (!c->broken.load(std::memory_order_relaxed)) return;  // Its leader's worker ends collectives.
   if (c->spans_processes()) end_control_messages(here, *c);
   release_waiting(here, *c);
 }
@@ -186,6 +222,7 @@ void on_subgroups_broken(worker& here, rank_state& to, std::uint32_t context,
   if (c == nullptr) return;
   if (!c->has_ranks_in(sender.process)) [[unlikely]]
     return remote::refuse(here, sender, foreign_word);
+  if (is_of_revocation(why)) return revoke(here, *c);
   end_collectives(here, *c, why);
 }
 
@@ -233,6 +270,9 @@ void take_early_news(communicator_state& c) {
     // Relaxed: nobody else has it yet.
     for (auto* flag : {&listed.any_broken, &c.failed, &c.broken, &c.cut_off})
       flag->store(true, std::memory_order_relaxed);
+    if (is_of_revocation(f.why))
+      for (auto* flag : {&listed.any_revoked, &c.revoked})
+        flag->store(true, std::memory_order_relaxed);
     return true;
   });
   std::erase_if(listed.questions, [&](const communicator_list::early_question& q) {

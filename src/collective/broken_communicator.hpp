@@ -20,6 +20,9 @@ void on_subgroups_broken(worker& here, rank_state& to, std::uint32_t context,
 // passes after a death; returns whether there were any. Every process does so by itself: a subgroup that has found the dead
 // before a call says nothing to those that are in it.
 bool break_communicators_with_dead(worker& here, messaging& of);
+// Ends what the ranks of `c`, in all processes, do on it, and all that they begin from now on fails, but agreements. Called
+// by any rank of it. Each process that hears of it tells all others, so that all hear of it though who began dies.
+void revoke(worker& here, communicator_state& c);
 // What other subgroups have said of a communicator before it was made here; with the lock of its list.
 void take_early_news(communicator_state& c);
 // `call` is null for a rank that was in a collective when it failed.

@@ -150,6 +150,9 @@ communicator_state::~communicator_state() {
       listed_in->by_context.erase(at);
       break;
     }
+  // Relaxed: the owners' count orders it.
+  if (has_agreed.load(std::memory_order_relaxed))
+    listed_in->ended_agreements.push_back(meeting_name(context, to(local()[0]).number));
   if (meetings != nullptr)
     listed_in->ended_meetings.emplace_back(workers[0],
                                            meeting_name(context, to(local()[0]).number));

@@ -16,6 +16,7 @@ enum failure_code : int {
   calls_differ = -2,    // Ranks of a communicator call different collectives.
   no_memory = -3,
   process_died = -4,
+  revoked = -5,  // The communicator is revoked.
 };
 
 // A failure of such a kind: the others get it with the same code.

@@ -60,12 +60,13 @@ remote_subgroups::remote_subgroups(remote_messaging& ways, remote::handlers hand
 
 // --- Collectives that fail -----------------------------------------------------------------------
 
-void remote_subgroups::tell_broken(worker& here, const communicator_state& c) noexcept {
-  const std::size_t size = std::min({c.failure.size(), ways_.eager_bytes_max(), failure_bytes_max});
+void remote_subgroups::tell_broken(worker& here, const communicator_state& c,
+                                   const std::string& why) noexcept {
+  const std::size_t size = std::min({why.size(), ways_.eager_bytes_max(), failure_bytes_max});
   for (std::size_t s = 0; s < c.subgroups.size(); ++s)
     if (static_cast<int>(s) != c.here)
       ways_.post_to(here, c.to(c.subgroups[s].members[0]).number, c.context, broken_,
-                    std::as_bytes(std::span(c.failure.data(), size)));
+                    std::as_bytes(std::span(why.data(), size)));
 }
 
 void remote_subgroups::on_broken(worker& here, rank_state& to, const comm::event& happened) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "collective/meetings.hpp"
@@ -19,8 +20,8 @@ class remote_subgroups {
  public:
   remote_subgroups(remote_messaging& ways, remote::handlers handlers);
 
-  // Tells the leaders of all other subgroups that the communicator is broken.
-  void tell_broken(worker& here, const communicator_state& c) noexcept;
+  // Tells the leaders of all other subgroups that the communicator is broken, or revoked.
+  void tell_broken(worker& here, const communicator_state& c, const std::string& why) noexcept;
   // Asks whether `rank`, in another process, is in the broadcast that `asked` describes.
   void ask(worker& here, const communicator_state& c, int rank,
            const broadcast_question& asked) noexcept;

@@ -96,6 +96,6 @@ void receive_broadcast(communicator_state& c, const collective_call& call, int r
 void end_control_messages(worker& here, communicator_state& c);
 
 // Throws weft::error when a process of the communicator is dead.
-void check_subgroups_alive(const communicator_state& c, const char* call);
+void check_subgroups_alive(communicator_state& c, const char* call);
 
 }  // namespace weft::detail

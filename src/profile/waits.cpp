@@ -13,6 +13,7 @@
 #include "trace/event_file.hpp"
 #include "trace/flows.hpp"
 #include "trace/timeline.hpp"
+#include "trace/tool_events.hpp"
 
 namespace weft::profile {
 namespace {
@@ -295,6 +296,7 @@ void took_rts(int rank, const message_name& name, const void* receive) {
 void begin_wait(int rank, trace_kind kind, int peer, const char* call, const void* counter) {
   const std::uint64_t now = ticks();
   timeline::keep_event({now, peer, 0, call, rank, kind, trace_phase::begin});
+  tell_tool({told_kind::wait_begun, rank, kind, peer, -1, call});
   live* const p = find(rank);
   if (p != nullptr && open_wait(*p, call, now)) p->counter = counter;
 }
@@ -302,6 +304,7 @@ void begin_wait(int rank, trace_kind kind, int peer, const char* call, const voi
 void end_wait(int rank, trace_kind kind) {
   const std::uint64_t now = ticks();
   timeline::keep_event({now, 0, 0, nullptr, rank, kind, trace_phase::end});
+  tell_tool({told_kind::wait_ended, rank, kind, -1, -1, nullptr});
   live* const p = find(rank);
   if (p == nullptr || p->waits == 0 || --p->waits > 0) return;
   const bool of_send = kind == trace_kind::wait_send;
@@ -409,6 +412,7 @@ void end_caused_wait(int rank, trace_kind kind, wait_state state,
       static_cast<double>(now - std::min(cause.time, now)) * ns_per_tick());
   timeline::keep_event(
       {now, cause.rank, cause.rank < 0 ? 0 : ago_ns, nullptr, rank, kind, trace_phase::end});
+  tell_tool({told_kind::wait_ended, rank, kind, -1, -1, nullptr});
   live* const p = find(rank);
   if (p == nullptr || p->waits == 0 || --p->waits > 0) return;
   account& a = *p->a;
@@ -548,6 +552,7 @@ live::beside* find_flow(live& p, const void* flow) noexcept {
 void begin_collective(int rank, const collective_name& name, std::size_t bytes) {
   const std::uint64_t now = ticks();
   keep_meeting(name, rank, bytes, name.call, trace_phase::begin, now);
+  tell_tool({told_kind::wait_begun, rank, trace_kind::wait_collective, -1, -1, name.call});
   live* const p = find(rank);
   if (p == nullptr) return;
   account& a = *p->a;
@@ -562,6 +567,7 @@ void begin_collective(int rank, const collective_name& name, std::size_t bytes) 
 void end_collective(int rank) {
   const std::uint64_t now = ticks();
   timeline::keep_event({now, 0, 0, nullptr, rank, trace_kind::wait_collective, trace_phase::end});
+  tell_tool({told_kind::wait_ended, rank, trace_kind::wait_collective, -1, -1, nullptr});
   live* const p = find(rank);
   if (p == nullptr || p->waits == 0 || --p->waits > 0) return;
   const std::uint64_t waited = close_wait(*p, now);

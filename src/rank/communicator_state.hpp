@@ -45,6 +45,13 @@ struct collective_call {
 
 struct worker_group;
 
+// What a rank knows of the ranks of a communicator that have died, in the order in which it has found them, and how many of
+// these it has acknowledged.
+struct known_failures {
+  std::vector<int> ranks;
+  std::size_t acknowledged = 0;
+};
+
 // One rank's side of a communicator. Its worker writes it; other ranks read it after they have met. For a rank of
 // another process the leader writes it: the fields then say where the data from there are.
 struct alignas(padding_bytes) member {
@@ -73,6 +80,11 @@ struct alignas(padding_bytes) member {
   std::uint64_t broadcasts = 0;
   // Collectives that wait for their turn, by ticket. Made for the first that waits.
   std::unique_ptr<std::map<std::uint64_t, completion_counter*>> waiting;
+
+  // A face's count of the ranks that messages may go to: 0 from when the communicator is revoked. Null: the rank has no
+  // face that tells its program of failures.
+  int* open_peers = nullptr;
+  std::unique_ptr<known_failures> failures;  // Made by the first question.
 
   [[nodiscard]] std::uint64_t next_ticket() const noexcept { return turn + refused; }
   [[nodiscard]] std::uint64_t called() const noexcept { return tickets - refused; }
@@ -167,6 +179,8 @@ struct communicator_state {
   std::atomic<bool> failed{false};
   std::atomic<bool> broken{false};
   std::atomic<bool> cut_off{false};  // Nothing is sent to other subgroups any more.
+  std::atomic<bool> revoked{false};  // Operations on it fail, but shrink and agree.
+  std::atomic<bool> has_agreed{false};  // Its ranks have begun agreements (collective/agreements.hpp).
   int conversations = 0;  // Meetings of the leader with other subgroups under way. Its worker's.
   std::string failure;  // The first failure; written under the list's lock before `failed` is set.
   // Whether small reductions combine the ranks in their order, in all processes.

@@ -32,6 +32,14 @@ bool is_of_broken(rank_state& to, const envelope& from) {
   return listed.broken.contains({from.context & ~hidden_context, to.number});
 }
 
+bool is_of_revoked(const rank_state& member, std::uint32_t context) {
+  // Relaxed: the mail that ends operations on a revoked communicator comes after it is set.
+  if (!member.shared->communicators->any_revoked.load(std::memory_order_relaxed)) [[likely]]
+    return false;
+  const auto c = find_communicator(member, base_context(context));
+  return c != nullptr && c->revoked.load(std::memory_order_relaxed);
+}
+
 shared_handle<communicator_state> owned_too(communicator_state& listed) noexcept {
   return listed.owners.expect_another_if_any() ? shared_handle(&listed) : nullptr;
 }

@@ -7,6 +7,7 @@
 
 #include "rank/messages.hpp"
 #include "rank/remote.hpp"
+#include "trace/tool_events.hpp"
 
 namespace weft::detail {
 namespace {
@@ -20,6 +21,12 @@ struct rts_payload {
 // Unexpected messages up to this size use memory again: many of them may come.
 constexpr std::size_t spare_message_bytes = 64;
 
+[[gnu::noinline]] void note_unexpected(const rank_state& to, const envelope& from) {
+  profile::came_unexpected(to.number, name_of_message(from, to.number));
+  if (base_context(from.context) == from.context)  // Not one of weft's own.
+    tell_tool({told_kind::message_unexpected, to.number, {}, from.source, from.tag, nullptr});
+}
+
 unexpected_message* make_unexpected(rank_state& to, const envelope& from, std::size_t bytes) {
   void* memory = nullptr;
   if (bytes > spare_message_bytes) {
@@ -31,7 +38,7 @@ unexpected_message* make_unexpected(rank_state& to, const envelope& from, std::s
     memory = ::operator new(sizeof(unexpected_message) + spare_message_bytes);
   }
   if (tracing()) [[unlikely]]
-    profile::came_unexpected(to.number, name_of_message(from, to.number));
+    note_unexpected(to, from);
   auto* m = new (memory) unexpected_message;
   m->from = from;
   m->bytes = bytes;
@@ -82,6 +89,7 @@ void set_congestion(rank_state& r) noexcept {
 
 void complete_withdrawn(worker& here, operation& op) noexcept {
   op.result.source = withdrawn_source;
+  if (op.failed) op.result.bytes = failed_bytes;  // Asked back when its communicator was revoked.
   complete(here, op);
 }
 
@@ -248,6 +256,8 @@ void deliver_rts(worker& here, rank_state& to, const envelope& from,
   }
   unexpected_message* m = make_unexpected(to, from, 0);
   m->rts = rts;
+  if (is_of_revoked(to, from.context)) [[unlikely]]
+    return refuse(here, to, m);
   add_unexpected(here, to, m);
 }
 
@@ -299,6 +309,9 @@ struct withdraw_payload {
   std::uint32_t number;
 };
 
+// The target of the mail that a sender has its data back.
+constexpr std::uint32_t is_withdrawn = 0, is_refused = 1;
+
 // The memory of an operation is used again, so the address alone may mean a later send: the number decides.
 bool drop_rts_of(const withdraw_payload& asked, rank_state& to) {
   return drop_rts(to, [&](const rendezvous_request& rts) {
@@ -313,14 +326,16 @@ void on_withdraw(worker& here, record_header header, const std::byte* payload) {
   withdraw_payload asked{};
   std::memcpy(&asked, payload, sizeof asked);
   if (drop_rts_of(asked, rank_of(here, header.target())))
-    here.post(asked.worker, mail_withdrawn, 0, std::as_bytes(std::span(&asked.sender, 1)));
+    here.post(asked.worker, mail_withdrawn, is_withdrawn,
+              std::as_bytes(std::span(&asked.sender, 1)));
 }
 
-void on_withdrawn(worker& here, record_header, const std::byte* payload) {
+void on_withdrawn(worker& here, record_header header, const std::byte* payload) {
   if (here.owner().stopping()) [[unlikely]]
     return;
   operation* sender = nullptr;
   std::memcpy(&sender, payload, sizeof sender);
+  sender->failed = sender->failed || header.target() == is_refused;
   complete_withdrawn(here, *sender);
 }
 
@@ -436,6 +451,11 @@ void ask_back(worker& here, const peer& to, operation& op) {
       here, to.worker, sizeof asked, {"cancel", op.match.context, op.peer, op.match.tag, op.bytes});
   std::memcpy(room.payload(), &asked, sizeof asked);
   here.send_reserved(room, to.worker, mail_withdraw, static_cast<std::uint32_t>(to.number));
+}
+
+void refuse_of_process(worker& here, const rendezvous_request& rts) {
+  if (rts.worker == here.index()) return fail(here, *rts.sender);
+  here.post(rts.worker, mail_withdrawn, is_refused, std::as_bytes(std::span(&rts.sender, 1)));
 }
 
 std::array<scheduler::mail_handler, mail_kinds_of_ranks> mail_of_ranks(

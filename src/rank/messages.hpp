@@ -42,6 +42,8 @@ void free_unexpected(rank_state& at, unexpected_message* m) noexcept;
 void drop_unexpected(rank_state& at, unexpected_message* m) noexcept;
 // Frees a message that nobody will receive. The sender of a rendezvous request is told that it failed.
 void refuse(worker& here, rank_state& at, unexpected_message* m);
+// Of refuse(), for a request of a rank of this process.
+void refuse_of_process(worker& here, const rendezvous_request& rts);
 // Frees all that a rank has left behind, when its job is over.
 void free_messages_of(rank_state& r) noexcept;
 // Receives `m`, which is out of the lists, into `op`, and frees it.
@@ -96,9 +98,26 @@ void deliver_rts(worker& here, rank_state& to, const envelope& from, const rende
 void deliver_early(worker& here, rank_state& to, const envelope& from, byte_view data,
                    const rendezvous_request& rts, early_sender sender);
 
-// Whether a message that `wanted` matches will never come: its sender is dead, all that came from it has been delivered
-// here, and the job goes on (on-failure error).
-[[nodiscard]] bool is_lost(const rank_state& me, const envelope& wanted);
+// Why a message that `wanted` matches will never come, or may never.
+enum class loss : std::uint8_t {
+  none,
+  dead,  // Its sender is dead, all that came from it has been delivered here, and the job goes on (on-failure error).
+  unacknowledged,  // It may come from any rank, of which some are dead, and the receiver has not acknowledged that.
+  revoked,         // Its communicator is revoked.
+};
+[[nodiscard]] loss loss_of(const rank_state& me, const envelope& wanted);
+[[nodiscard]] inline bool is_lost(const rank_state& me, const envelope& wanted) {
+  return loss_of(me, wanted) != loss::none;
+}
+// Whether a receive from any rank goes on only once the rank has acknowledged failures: its wait has been interrupted,
+// and it is still posted. The next wait may go on.
+[[nodiscard]] inline bool is_interrupted(const operation& op) noexcept {
+  return op.failed && !op.complete;
+}
+// Called where the ranks of `here` have operations on a revoked communicator: these end.
+void end_operations_of_revoked(worker& here, communicator_state& c);
+// The ranks of `c` that `rank` knows to be dead.
+known_failures& failures_known_to(communicator_state& c, int rank);
 
 // --- Probing (probing.cpp) -----------------------------------------------------------------------
 // Waits for a message and returns the oldest that `wanted` matches; it stays in the lists. Null when is_lost().
@@ -113,7 +132,7 @@ void free_kept(rank_state& of, kept_operation* op) noexcept;
 [[gnu::cold]] void throw_bad_result(const operation& op);  // Truncated, or the partner has died.
 // Why an operation has failed: its partner's process is dead, or may be, or something else is wrong.
 struct reason_of_failure {
-  bool is_dead;
+  loss what;         // none: not known.
   const char* text;  // Follows "its process".
 };
 [[nodiscard]] reason_of_failure reason_of(const operation& op);

@@ -71,9 +71,10 @@ message_status status_of(const unexpected_message& m) noexcept {
 
 [[noreturn, gnu::cold]] void throw_lost(const rank_state& me, const envelope& wanted,
                                         const char* call) {
-  throw error(
-      formatted("rank {}: {} of a message from rank {}, tag {}, failed: its process is dead",
-                me.number, call, wanted.source, tag_name(wanted.tag)));
+  const bool is_revoked = loss_of(me, wanted) == loss::revoked;
+  throw error(formatted("rank {}: {} of a message from {}, tag {}, failed: {}", me.number, call,
+                        peer_name(wanted.source), tag_name(wanted.tag),
+                        is_revoked ? "the communicator is revoked" : "its process is dead"));
 }
 
 unexpected_message& wait_here(rank_state& me, communicator_state& c, int from, int tag,

@@ -72,13 +72,15 @@ class remote_messaging {
   void wait_for_the_end(worker& here) const;
   // Whether the process of rank `rank` of the communicator is dead, as far as the worker of `r` knows.
   [[nodiscard]] bool is_dead(const rank_state& r, std::uint32_t context, int rank) const;
-  // As is_lost() of messages.hpp.
+  // Whether the sender is dead and the job goes on.
   [[nodiscard]] bool is_lost(const rank_state& r, const envelope& wanted) const;
   // Whether the job goes on without dead processes.
   [[nodiscard]] bool survives() const noexcept;
   // In a job that goes on after failures: ends the operations and probes of this worker's ranks that wait for dead
   // processes. True when there were any.
   bool end_operations_with_dead(worker& here);
+  // Asks the data of long sends on a communicator back, whose receivers have not matched them.
+  void ask_back_sends(worker& here, communicator_state& c);
 
   [[nodiscard]] network& between() const noexcept { return between_; }
   [[nodiscard]] messaging& shared() const noexcept { return shared_; }

@@ -13,7 +13,10 @@ namespace weft::detail {
 
 // The other side of it is told that it failed.
 void refuse(worker& here, rank_state& at, unexpected_message* m) {
-  if (m->rts.remote != nullptr) m->rts.remote->ways->finish(here, m->rts.remote, true);
+  if (m->rts.remote != nullptr)
+    m->rts.remote->ways->finish(here, m->rts.remote, true);
+  else if (m->rts)
+    refuse_of_process(here, m->rts);
   m->rts.remote = nullptr;
   free_unexpected(at, m);
 }

@@ -23,15 +23,20 @@ static int partner_of(const operation& op) {
 }
 
 reason_of_failure reason_of(const operation& op) {
-  if (op.owner->shared->ways->is_dead(*op.owner, op.match.context, partner_of(op)))
-    return {true, "is dead"};
-  return {false, op.what == operation::kind::send
-                     ? "has died, or refused the data, or could not read them"
-                     : "has died, or the data could not be read"};
+  const loss what = loss_of(*op.owner, {op.match.context, partner_of(op), op.match.tag});
+  if (what == loss::revoked) return {what, "may live, but the communicator is revoked"};
+  if (what == loss::unacknowledged)
+    return {what, "may be one that is dead: acknowledge failures to receive from the others"};
+  const remote_messaging* const ways = op.owner->shared->ways.get();
+  if (ways != nullptr && ways->is_dead(*op.owner, op.match.context, partner_of(op)))
+    return {loss::dead, "is dead"};
+  return {loss::none, op.what == operation::kind::send
+                          ? "has died, or refused the data, or could not read them"
+                          : "has died, or the data could not be read"};
 }
 
 [[gnu::cold]] static std::string text_of_bad_result(const operation& op) {
-  if (op.failed) {
+  if (op.result.bytes == failed_bytes) {
     const bool is_send = op.what == operation::kind::send;
     return formatted("rank {}: a {} of {} bytes {} {}, tag {}, failed: its process {}",
                      op.owner->number, is_send ? "send" : "receive", op.bytes,

@@ -20,6 +20,7 @@ struct communicator_state;
 struct messaging;
 class remote_messaging;
 class remote_subgroups;  // collective/remote_subgroups.hpp
+class agreements;        // collective/agreements.hpp
 class request_watch;     // request_watch.hpp
 
 // Bits in a context id that mark weft's own messages within the communicator, so that no receive of the program matches
@@ -102,6 +103,7 @@ struct communicator_list {
   // other subgroups still send them is refused. `any_broken` is false while the map is empty: then nobody locks.
   std::map<std::pair<std::uint32_t, int>, std::string> broken;
   std::atomic<bool> any_broken{false};
+  std::atomic<bool> any_revoked{false};  // Whether any communicator has been revoked.
   // Another process may ask about a broadcast, or say that a communicator is broken, before this process has made the
   // communicator: questions and failures wait here.
   struct early_question {
@@ -123,6 +125,7 @@ struct communicator_list {
   std::string unequal;
   // Meetings of subgroups that are over, by worker and name.
   std::vector<std::pair<int, std::uint64_t>> ended_meetings;
+  std::vector<std::uint64_t> ended_agreements;  // Likewise, of agreements.
 };
 
 // Communicators for which not all ranks of this process have come yet. The ranks come one by one, without meeting.
@@ -153,6 +156,8 @@ struct messaging : face_job {
   std::unique_ptr<remote_messaging, void (*)(remote_messaging*)> ways{nullptr, nullptr};
   // What their processes say to each other in collectives.
   std::unique_ptr<remote_subgroups, void (*)(remote_subgroups*)> subgroups{nullptr, nullptr};
+  // What ranks agree on although some die.
+  std::unique_ptr<agreements, void (*)(agreements*)> agreed{nullptr, nullptr};
   std::atomic<std::uint32_t> contexts_taken{0};
   const std::shared_ptr<communicator_list> communicators = std::make_shared<communicator_list>();
   shared_handle<communicator_state> world;
@@ -213,5 +218,7 @@ extern const std::array<rank_column, 6> columns_of_ranks;
 [[nodiscard]] int world_number(const rank_state& member, std::uint32_t context, int rank);
 // Whether a message between subgroups belongs to a communicator that is broken here.
 [[nodiscard]] bool is_of_broken(rank_state& to, const envelope& from);
+// Whether a communicator of this context with the rank in it is revoked.
+[[nodiscard]] bool is_of_revoked(const rank_state& member, std::uint32_t context);
 
 }  // namespace weft::detail

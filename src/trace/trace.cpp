@@ -25,6 +25,7 @@
 #include "trace/flows.hpp"
 #include "trace/noted_caller.hpp"
 #include "trace/timeline.hpp"
+#include "trace/tool_events.hpp"
 #include "trace/worker_events.hpp"
 #include "weft/error.hpp"
 
@@ -100,9 +101,12 @@ trace_state& state() {
 constinit std::atomic<bool> timeline_on{false};
 constinit std::atomic<event_listener*> listener{nullptr};
 constinit std::atomic<bool> event_file_on{false};
+// Changes while workers run. Relaxed: who has not seen it yet is not heard.
+constinit std::atomic<tool_listener*> tool{nullptr};
 void set_trace_on() noexcept {
   const bool on = timeline_on.load(std::memory_order_relaxed) ||
-                  listener.load(std::memory_order_relaxed) != nullptr;
+                  listener.load(std::memory_order_relaxed) != nullptr ||
+                  tool.load(std::memory_order_relaxed) != nullptr;
   trace_on.store(on, std::memory_order_relaxed);
   weft_traces_calls = on ? 1 : 0;
 }
@@ -335,6 +339,16 @@ void start_trace(const std::string& path, int workers, const trace_part& part,
 void listen_to_events(event_listener* to_tell) noexcept {
   listener.store(to_tell, std::memory_order_relaxed);
   set_trace_on();
+}
+
+void listen_as_tool(tool_listener* to_tell) noexcept {
+  tool.store(to_tell, std::memory_order_relaxed);
+  set_trace_on();
+}
+
+void tell_tool(const told_event& what) noexcept {
+  if (tool_listener* const tell = tool.load(std::memory_order_relaxed); tell != nullptr)
+    tell(what);
 }
 
 void trace_thread(int worker) {

@@ -165,7 +165,7 @@ class cast {
       if (in != std::vector<char>(count, static_cast<char>(1 + partner)))
         fail(world_, "a receive was left while its message was being read");
     }
-    if (MPI_Finalize() == MPI_SUCCESS) fail(world_, "the dead have called MPI_Finalize");
+    if (MPI_Finalize() != MPI_SUCCESS) fail(world_, "the living cannot end MPI");
   }
 
   // All are in collectives, small and large, of all kinds.

@@ -49,9 +49,7 @@ std::shared_ptr<communicator_object> with_own_context(state& me, const communica
       [&me](communicator_object* gone) { me.communicators.free(*gone); });
   if (me.births != nullptr) me.births->ended(object_kind::communicator, made.get());
   made->name = c.name;
-  made->peers_first = c.peers_first;
-  made->peers_count = c.peers_count;
-  made->locals_first = c.locals_first;
+  made->set_peers(c.peers_first, c.peers_count, c.locals_first);
   made->topology = c.topology;
   made->session = c.session;
   made->has_handle = false;
@@ -64,9 +62,7 @@ namespace {
 communicator_object& add_copy(state& me, weft::communicator made,
                               const communicator_object& parent) {
   communicator_object& c = me.communicators.make(std::move(made));
-  c.peers_first = parent.peers_first;
-  c.peers_count = parent.peers_count;
-  c.locals_first = parent.locals_first;
+  c.set_peers(parent.peers_first, parent.peers_count, parent.locals_first);
   c.topology = parent.topology;
   c.session = parent.session;
   set_error_handler(me, c, parent.handler);
@@ -164,9 +160,7 @@ void start_duplicate(state& me, MPI_Comm comm, info_entries hints, Handle* newco
   give(me, MPI_COMM_NULL, newcomm);
   // A copy of what is needed of the parent, which the program may free before the fiber runs.
   auto model = std::make_shared<communicator_object>(parent.ranks);
-  model->peers_first = parent.peers_first;
-  model->peers_count = parent.peers_count;
-  model->locals_first = parent.locals_first;
+  model->set_peers(parent.peers_first, parent.peers_count, parent.locals_first);
   model->topology = parent.topology;
   model->session = parent.session;
   model->hints = std::move(hints);

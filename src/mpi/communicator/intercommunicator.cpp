@@ -27,9 +27,7 @@ MPI_Comm add_intercommunicator(state& me, std::optional<weft::communicator> made
   if (locals == 0 || remotes == 0) return MPI_COMM_NULL;
   communicator_object& c = me.communicators.make(std::move(*made));
   const bool first = parent.locals_first == 0;
-  c.locals_first = first ? 0 : remotes;
-  c.peers_first = first ? locals : 0;
-  c.peers_count = remotes;
+  c.set_peers(first ? locals : 0, remotes, first ? 0 : remotes);
   c.session = parent.session;
   set_error_handler(me, c, parent.handler);
   return handle_of(c);
@@ -113,9 +111,7 @@ MPI_Comm join_groups(state& me, const weft::communicator& local, int leader,
   members.insert(members.end(), rest.begin(), rest.end());
   communicator_object& c =
       me.communicators.make(join(*me.rank.shared, me.rank, members, notes[first ? 0 : 1].context));
-  c.locals_first = first ? 0 : notes[1].size;
-  c.peers_first = first ? notes[0].size : 0;
-  c.peers_count = notes[1].size;
+  c.set_peers(first ? notes[0].size : 0, notes[1].size, first ? 0 : notes[1].size);
   c.session = session;
   set_error_handler(me, c, handler);
   return handle_of(c);
@@ -168,6 +164,8 @@ void exchange_by_name(state& me, int other, const std::string& name, const std::
       me.named.receive(me.rank, other, name, sizeof all.theirs + world * sizeof(int), call);
   if (me.rank.number > other) send();
   if (came.size() >= sizeof all.theirs) std::memcpy(&all.theirs, came.data(), sizeof all.theirs);
+  if (came.size() == sizeof all.theirs && all.theirs.size == 0)
+    fail(MPI_ERR_OTHER, "the call of the other group's leader, rank {}, has failed", other);
   if (came.size() < sizeof all.theirs || all.theirs.size < 1 ||
       came.size() - sizeof all.theirs != static_cast<std::size_t>(all.theirs.size) * sizeof(int))
     fail(MPI_ERR_OTHER, "the leader of the other group, rank {}, says {} bytes of its {} ranks",
@@ -193,12 +191,19 @@ both_groups exchanged_by_leader(state& me, const creation_from_groups& how,
   both_groups all;
   const group_object& remote = checked_group(me, how.remote_group);
   check_leader(remote, how.remote_leader, "remote_leader");
-  for (const int r : remote.ranks)
-    if (std::find(mine.begin(), mine.end(), r) != mine.end())
-      fail(MPI_ERR_GROUP, "the two groups have rank {} of the job in common", r);
-  all.own = note_of(me, mine);
-  exchange_by_name(me, remote.ranks[static_cast<std::size_t>(how.remote_leader)], name, mine, all,
-                   call);
+  const int other = remote.ranks[static_cast<std::size_t>(how.remote_leader)];
+  try {
+    for (const int r : remote.ranks)
+      if (std::find(mine.begin(), mine.end(), r) != mine.end())
+        fail(MPI_ERR_GROUP, "the two groups have rank {} of the job in common", r);
+    all.own = note_of(me, mine);
+  } catch (const std::exception&) {
+    // The other leader would wait for this one.
+    if (other != me.rank.number)
+      send_named(me.rank, other, name, bytes_of(&all.own, 1), call);
+    throw;
+  }
+  exchange_by_name(me, other, name, mine, all, call);
   return all;
 }
 

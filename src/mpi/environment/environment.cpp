@@ -68,6 +68,15 @@ void initialize(state& me, int required, int* provided) {
   if (provided != nullptr) *provided = me.thread_level;
 }
 
+// Those that live end MPI, though some have died or the program has revoked the world.
+void meet_living(state& me, const char* call) {
+  try {
+    detail::meet(*me.world->shared, me.world->own, call);
+  } catch (const detail::coded_error& e) {
+    if (e.code() != detail::process_died && e.code() != detail::revoked) throw;
+  }
+}
+
 void copy_text(const std::string& text, std::size_t room, char* to, int* length) {
   const std::size_t size = std::min(text.size(), room - 1);
   std::memcpy(to, text.data(), size);
@@ -138,7 +147,7 @@ WEFT_MPI_FUNCTION(int, MPI_Finalize, (void)) {
     // Set before the meeting, which fails when a process has died: MPI ends in this rank all the same.
     me.finalized = true;
     has_been_finalized.store(true, std::memory_order_relaxed);
-    weft::detail::meet(*me.world->shared, me.world->own, call);
+    meet_living(me, call);
     tell_unsafe_sends(me);
     if (keeps_ledger(me)) compare_types(me);
   });

@@ -35,14 +35,14 @@ added_codes::code& added(state& me, int code, bool is_class) {
 }
 
 bool is_class(state& me, int number) {
-  if (number >= 0 && number <= MPI_ERR_ABI) return true;
+  if (is_predefined_class(number)) return true;
   const auto at = me.codes.by_number.find(number);
   return at != me.codes.by_number.end() && at->second.error_class == number;
 }
 
 // The text of a code: the standard's classes have one of weft's, the program's codes have its own. Throws for any other number.
 std::string text_of_code(state* me, int code) {
-  if (code >= 0 && code <= MPI_ERR_ABI)
+  if (is_predefined_class(code))
     return std::string(name_of_class(code)) + ": " + std::string(text_of_class(code));
   if (me != nullptr) {
     const auto at = me->codes.by_number.find(code);
@@ -54,7 +54,8 @@ std::string text_of_code(state* me, int code) {
 // text_of_code(), and behind it what was wrong in the rank's last call that returned this code, cut to MPI_MAX_ERROR_STRING.
 std::string text_with_details(state* me, int code) {
   std::string text = text_of_code(me, code);
-  if (me != nullptr && code != MPI_SUCCESS && me->last_failure.code == code && code <= MPI_ERR_ABI)
+  if (me != nullptr && code != MPI_SUCCESS && me->last_failure.code == code &&
+      is_predefined_class(code))
     text += ": " + me->last_failure.text;
   if (text.size() >= MPI_MAX_ERROR_STRING) text.resize(MPI_MAX_ERROR_STRING - 1);
   return text;
@@ -338,7 +339,7 @@ WEFT_MPI_FUNCTION(int, MPI_Error_class, (int errorcode, int* errorclass)) {
     check_not_null(errorclass, "errorclass");
     (void)text_of_code(me, errorcode);  // Throws when there is no such code.
     *errorclass =
-        errorcode <= MPI_ERR_ABI ? errorcode : me->codes.by_number.at(errorcode).error_class;
+        is_predefined_class(errorcode) ? errorcode : me->codes.by_number.at(errorcode).error_class;
   });
 }
 

@@ -86,7 +86,15 @@ constexpr class_row classes[] = {
 #undef ROW
 static_assert(std::size(classes) == MPI_ERR_ABI + 1);
 
+constexpr class_row classes_of_failures[] = {
+    {MPIX_ERR_PROC_FAILED_PENDING, "MPIX_ERR_PROC_FAILED_PENDING",
+     "a process has died, and the receive may still get a message of another one"},
+    {MPIX_ERR_REVOKED, "MPIX_ERR_REVOKED", "the communicator is revoked"},
+};
+
 const class_row* find_class(int number) noexcept {
+  for (const class_row& row : classes_of_failures)
+    if (row.number == number) return &row;
   return number >= 0 && number <= MPI_ERR_ABI ? &classes[number] : nullptr;
 }
 
@@ -100,6 +108,10 @@ std::string text_of_handle(Handle h, std::string_view type) {
 std::string_view name_of_class(int error_class) noexcept {
   const class_row* const row = find_class(error_class);
   return row != nullptr ? row->name : "an error class of the program's own";
+}
+
+bool is_predefined_class(int error_class) noexcept {
+  return find_class(error_class) != nullptr;
 }
 
 std::string_view text_of_class(int error_class) noexcept {
@@ -237,7 +249,9 @@ int class_of(int code) noexcept {
     case detail::no_memory:
       return MPI_ERR_NO_MEM;
     case detail::process_died:
-      return MPI_ERR_PROC_ABORTED;
+      return MPIX_ERR_PROC_FAILED;
+    case detail::revoked:
+      return MPIX_ERR_REVOKED;
     default:  // A code of MPI. Another process may have sent it: a negative one is not believed.
       return code > 0 ? code : MPI_ERR_OTHER;
   }

@@ -1,6 +1,6 @@
 // The tools interface, MPI_T. Control variables are weft's settings, which the program reads; performance variables are what
-// --stats counts of the calling rank and of its worker, always; categories put both in order. There are no events yet. The
-// functions return their errors and call no error handler.
+// --stats counts of the calling rank and of its worker, always; categories put both in order. Events are in
+// tool_events.cpp. The functions return their errors and call no error handler.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/settings.hpp"
+#include "mpi/environment/tools.hpp"
 #include "mpi/object/profiling.hpp"
 #include "mpi/object/state.hpp"
 
@@ -71,13 +72,14 @@ struct category {
   const char* name;
   const char* text;
   bool has_settings;
+  bool has_events;
   std::size_t first, end;  // Of the performance variables.
 };
 constexpr std::array<category, 3> categories{
-    {{"weft_settings", "the settings of the job", true, 0, 0},
-     {"weft_messages", "messages, requests and collectives of the rank", false, 0,
+    {{"weft_settings", "the settings of the job", true, false, 0, 0},
+     {"weft_messages", "messages, requests and collectives of the rank", false, true, 0,
       of_messages_count},
-     {"weft_workers", "the worker that runs the rank", false, of_messages_count,
+     {"weft_workers", "the worker that runs the rank", false, false, of_messages_count,
       performance_variables.size()}}};
 
 // --- What a rank has made ------------------------------------------------------------------------------------------------
@@ -113,32 +115,6 @@ int in_tool_call(const Body& body) {
   const std::lock_guard hold(t.lock);
   if (me->tools_started == 0) return MPI_T_ERR_NOT_INITIALIZED;
   return body(*me, t.all[me]);
-}
-
-int give(int* to, std::size_t number) {
-  if (to == nullptr) return MPI_T_ERR_INVALID;
-  *to = static_cast<int>(number);
-  return MPI_SUCCESS;
-}
-template <class T, class Value>
-void give_if(T* to, Value value) {
-  if (to != nullptr) *to = static_cast<T>(value);
-}
-
-// A text goes where there is room, cut off; the length that is told is that of the whole, with the zero byte.
-void give_text(std::string_view text, char* to, int* length) {
-  if (length == nullptr) return;
-  if (to != nullptr && *length > 0) {
-    const std::size_t size = std::min(text.size(), static_cast<std::size_t>(*length) - 1);
-    std::memcpy(to, text.data(), size);
-    to[size] = '\0';
-  }
-  *length = static_cast<int>(text.size()) + 1;
-}
-
-template <class List>
-bool has_index(const List& list, int index) {
-  return index >= 0 && static_cast<std::size_t>(index) < list.size();
 }
 
 // Calls use(handle) for the handle, or for each of the session. Those that are counted only are `counters_only`.
@@ -194,6 +170,17 @@ int give_numbers(int room, int* to, std::size_t first, std::size_t end) {
 }
 
 }  // namespace
+
+void give_text(std::string_view text, char* to, int* length) {
+  if (length == nullptr) return;
+  if (to != nullptr && *length > 0) {
+    const std::size_t size = std::min(text.size(), static_cast<std::size_t>(*length) - 1);
+    std::memcpy(to, text.data(), size);
+    to[size] = '\0';
+  }
+  *length = static_cast<int>(text.size()) + 1;
+}
+
 }  // namespace weft::mpi
 
 using namespace weft::mpi;
@@ -217,6 +204,7 @@ WEFT_MPI_FUNCTION(int, MPI_T_finalize, ()) {
   if (--me->tools_started == 0) {
     tools().all.erase(me);
     me->tools_sessions.clear();
+    end_events_of(*me);
   }
   return MPI_SUCCESS;
 }
@@ -442,8 +430,11 @@ WEFT_MPI_FUNCTION(int, MPI_T_category_get_info,
 }
 WEFT_MPI_FUNCTION(int, MPI_T_category_get_num_events, (int cat_index, int* num_events)) {
   return in_tool_call([&](const state&, tool&) {
-    return has_index(categories, cat_index) ? give(num_events, 0)
-                                            : static_cast<int>(MPI_T_ERR_INVALID_INDEX);
+    return has_index(categories, cat_index)
+               ? give(num_events, categories[static_cast<std::size_t>(cat_index)].has_events
+                                      ? event_types()
+                                      : 0)
+               : static_cast<int>(MPI_T_ERR_INVALID_INDEX);
   });
 }
 WEFT_MPI_FUNCTION(int, MPI_T_category_get_index, (const char* name, int* cat_index)) {
@@ -470,62 +461,27 @@ WEFT_MPI_FUNCTION(int, MPI_T_category_get_pvars, (int cat_index, int len, int in
   });
 }
 
-// --- What there is none of: categories in categories, enumerations, events and their sources ---------------------------------
-
-WEFT_MPI_FUNCTION(int, MPI_T_event_get_num, (int* num_events)) {
-  return none(num_events);
-}
-WEFT_MPI_FUNCTION(int, MPI_T_source_get_num, (int* num_sources)) {
-  return none(num_sources);
-}
-#define WEFT_MPI_NONE_IN_CATEGORY(name)                                                    \
-  WEFT_MPI_FUNCTION(int, name, (int cat_index, int, int[])) {                              \
-    return in_tool_call([&](const state&, tool&) {                                         \
-      return has_index(categories, cat_index) ? static_cast<int>(MPI_SUCCESS)              \
-                                              : static_cast<int>(MPI_T_ERR_INVALID_INDEX); \
-    });                                                                                    \
-  }
-WEFT_MPI_NONE_IN_CATEGORY(MPI_T_category_get_categories)
-WEFT_MPI_NONE_IN_CATEGORY(MPI_T_category_get_events)
-
-namespace {
-
-int no_such(int error) {
-  return in_tool_call([&](const state&, tool&) { return error; });
+WEFT_MPI_FUNCTION(int, MPI_T_category_get_events, (int cat_index, int len, int indices[])) {
+  return in_tool_call([&](const state&, tool&) {
+    if (!has_index(categories, cat_index)) return static_cast<int>(MPI_T_ERR_INVALID_INDEX);
+    const bool has = categories[static_cast<std::size_t>(cat_index)].has_events;
+    return give_numbers(len, indices, 0, has ? event_types() : 0);
+  });
 }
 
-}  // namespace
+// --- What there is none of: categories in categories, enumerations ---------------------------------------------------------
 
-#define WEFT_MPI_NO_SUCH(error, name, ...)      \
-  WEFT_MPI_FUNCTION(int, name, (__VA_ARGS__)) { \
-    return no_such(error);                      \
-  }
-WEFT_MPI_NO_SUCH(MPI_T_ERR_INVALID_HANDLE, MPI_T_enum_get_info, MPI_T_enum, int*, char*, int*)
-WEFT_MPI_NO_SUCH(MPI_T_ERR_INVALID_HANDLE, MPI_T_enum_get_item, MPI_T_enum, int, int*, char*, int*)
-WEFT_MPI_NO_SUCH(MPI_T_ERR_INVALID_HANDLE, MPI_T_event_callback_get_info, MPI_T_event_registration,
-                 MPI_T_cb_safety, MPI_Info*)
-WEFT_MPI_NO_SUCH(MPI_T_ERR_INVALID_HANDLE, MPI_T_event_callback_set_info, MPI_T_event_registration,
-                 MPI_T_cb_safety, MPI_Info)
-WEFT_MPI_NO_SUCH(MPI_T_ERR_INVALID_HANDLE, MPI_T_event_copy, MPI_T_event_instance, void*)
-WEFT_MPI_NO_SUCH(MPI_T_ERR_INVALID_NAME, MPI_T_event_get_index, const char*, int*)
-WEFT_MPI_NO_SUCH(MPI_T_ERR_INVALID_INDEX, MPI_T_event_get_info, int, char*, int*, int*,
-                 MPI_Datatype[], MPI_Aint[], int*, MPI_T_enum*, MPI_Info*, char*, int*, int*)
-WEFT_MPI_NO_SUCH(MPI_T_ERR_INVALID_HANDLE, MPI_T_event_get_source, MPI_T_event_instance, int*)
-WEFT_MPI_NO_SUCH(MPI_T_ERR_INVALID_HANDLE, MPI_T_event_get_timestamp, MPI_T_event_instance,
-                 MPI_Count*)
-WEFT_MPI_NO_SUCH(MPI_T_ERR_INVALID_INDEX, MPI_T_event_handle_alloc, int, void*, MPI_Info,
-                 MPI_T_event_registration*)
-WEFT_MPI_NO_SUCH(MPI_T_ERR_INVALID_HANDLE, MPI_T_event_handle_free, MPI_T_event_registration, void*,
-                 MPI_T_event_free_cb_function)
-WEFT_MPI_NO_SUCH(MPI_T_ERR_INVALID_HANDLE, MPI_T_event_handle_get_info, MPI_T_event_registration,
-                 MPI_Info*)
-WEFT_MPI_NO_SUCH(MPI_T_ERR_INVALID_HANDLE, MPI_T_event_handle_set_info, MPI_T_event_registration,
-                 MPI_Info)
-WEFT_MPI_NO_SUCH(MPI_T_ERR_INVALID_HANDLE, MPI_T_event_read, MPI_T_event_instance, int, void*)
-WEFT_MPI_NO_SUCH(MPI_T_ERR_INVALID_HANDLE, MPI_T_event_register_callback, MPI_T_event_registration,
-                 MPI_T_cb_safety, MPI_Info, void*, MPI_T_event_cb_function)
-WEFT_MPI_NO_SUCH(MPI_T_ERR_INVALID_HANDLE, MPI_T_event_set_dropped_handler,
-                 MPI_T_event_registration, MPI_T_event_dropped_cb_function)
-WEFT_MPI_NO_SUCH(MPI_T_ERR_INVALID_INDEX, MPI_T_source_get_info, int, char*, int*, char*, int*,
-                 MPI_T_source_order*, MPI_Count*, MPI_Count*, MPI_Info*)
-WEFT_MPI_NO_SUCH(MPI_T_ERR_INVALID_INDEX, MPI_T_source_get_timestamp, int, MPI_Count*)
+WEFT_MPI_FUNCTION(int, MPI_T_category_get_categories, (int cat_index, int, int[])) {
+  return in_tool_call([&](const state&, tool&) {
+    return has_index(categories, cat_index) ? static_cast<int>(MPI_SUCCESS)
+                                            : static_cast<int>(MPI_T_ERR_INVALID_INDEX);
+  });
+}
+WEFT_MPI_FUNCTION(int, MPI_T_enum_get_info, (MPI_T_enum, int*, char*, int*)) {
+  return in_tool_call(
+      [&](const state&, tool&) { return static_cast<int>(MPI_T_ERR_INVALID_HANDLE); });
+}
+WEFT_MPI_FUNCTION(int, MPI_T_enum_get_item, (MPI_T_enum, int, int*, char*, int*)) {
+  return in_tool_call(
+      [&](const state&, tool&) { return static_cast<int>(MPI_T_ERR_INVALID_HANDLE); });
+}

@@ -158,7 +158,8 @@ def stub(name, parameters, buffers=None):
                 taken.append(f"CFI_cdesc_t* {n}")
                 text, room = f"{n}->base_addr", f"{n}->elem_len"
             if p.is_const:
-                before.append(f"char* const c_{n} = weft_fortran_text_in({text}, {room});")
+                way = "name" if name.removesuffix("_c").endswith("_set_name") else "text"
+                before.append(f"char* const c_{n} = weft_fortran_{way}_in({text}, {room});")
                 after.append(f"free(c_{n});")
             else:
                 before.append(f"char c_{n}[MPI_MAX_LIBRARY_VERSION_STRING + 1] = \"\";")

@@ -17,8 +17,12 @@ int weft_mpi_unweighted_[1] COMMON, weft_mpi_weights_empty_[1] COMMON, weft_mpi_
 char weft_mpi_argv_null_[1] COMMON, weft_mpi_argvs_null_[1] COMMON;
 
 char* weft_fortran_text_in(const char* text, size_t length) {
-  while (length > 0 && text[length - 1] == ' ') --length;
   while (length > 0 && *text == ' ') ++text, --length;
+  return weft_fortran_name_in(text, length);
+}
+
+char* weft_fortran_name_in(const char* text, size_t length) {
+  while (length > 0 && text[length - 1] == ' ') --length;
   char* const copy = weft_fortran_memory((long)length + 1, 1);
   memcpy(copy, text, length);
   copy[length] = 0;

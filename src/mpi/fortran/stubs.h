@@ -58,8 +58,10 @@ static inline int* weft_fortran_weights(const int* weights) {
 }
 
 /* A string of Fortran is filled up with blanks, one of C ends with a zero byte. weft_fortran_text_in() returns a copy for C,
-   without blanks around it, which the caller frees; weft_fortran_text_out() writes one for Fortran. */
+   without blanks around it, which the caller frees; weft_fortran_name_in() one with the blanks before it, which belong to the
+   name of an object. weft_fortran_text_out() writes one for Fortran. */
 char* weft_fortran_text_in(const char* text, size_t length);
+char* weft_fortran_name_in(const char* text, size_t length);
 void weft_fortran_text_out(const char* text, char* to, size_t room);
 
 /* malloc() of `count` elements of `size` bytes. Never returns null: without memory it prints a line and aborts. */

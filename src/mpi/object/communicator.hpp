@@ -17,7 +17,15 @@ struct communicator_object : object {
   static constexpr object_kind own_kind = object_kind::communicator;
 
   explicit communicator_object(weft::communicator c)
-      : ranks(std::move(c)), shared(&ranks.state()), own(ranks.rank()), peers_count(ranks.size()) {}
+      : ranks(std::move(c)), shared(&ranks.state()), own(ranks.rank()) {
+    set_peers(0, ranks.size(), 0);
+    if (auto*& told = shared->at(own).open_peers; told == nullptr) told = &open_peers;
+  }
+  communicator_object(const communicator_object&) = delete;
+  communicator_object& operator=(const communicator_object&) = delete;
+  ~communicator_object() {
+    if (auto*& told = shared->at(own).open_peers; told == &open_peers) told = nullptr;
+  }
 
   // All its ranks; those of an inter-communicator are both groups, one behind the other.
   weft::communicator ranks;
@@ -26,8 +34,18 @@ struct communicator_object : object {
   // The part of `ranks` that messages go to: all, or the remote group of an inter-communicator. And the begin of the
   // local group.
   int peers_first = 0;
-  int peers_count;
+  int peers_count = 0;
   int locals_first = 0;
+  int open_peers = 0;  // `peers_count`; 0 once the communicator is revoked.
+  void set_peers(int first, int count, int first_local) noexcept {
+    peers_first = first;
+    peers_count = count;
+    locals_first = first_local;
+    open_peers = is_revoked() ? 0 : count;
+  }
+  [[nodiscard]] bool is_revoked() const noexcept {
+    return shared->revoked.load(std::memory_order_relaxed);  // Relaxed: it says only that calls fail.
+  }
   [[nodiscard]] int locals_count() const noexcept {
     return peers_first == locals_first ? peers_count : ranks.size() - peers_count;
   }

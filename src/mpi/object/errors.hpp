@@ -40,6 +40,8 @@ template <class... Values>
 
 // The name of an error class: "MPI_ERR_RANK"; and what it means.
 [[nodiscard]] std::string_view name_of_class(int error_class) noexcept;
+// Whether it is a class of the standard or of weft, and none that a program has added.
+[[nodiscard]] bool is_predefined_class(int error_class) noexcept;
 [[nodiscard]] std::string_view text_of_class(int error_class) noexcept;
 
 // The texts of arguments: as the program writes them, where possible.

@@ -101,6 +101,11 @@ struct request_object : object {
       return own_work.complete;
     return (work == nullptr || work->complete) && has_sent();
   }
+  // Whether a wait for it is over: it is complete, or a receive from any rank has been interrupted by a failure.
+  [[nodiscard]] bool has_ended() const noexcept { return complete() || is_interrupted(); }
+  [[nodiscard]] bool is_interrupted() const noexcept {
+    return what == type::receive && work == &own_work && own_work.failed && !own_work.complete;
+  }
   [[nodiscard]] bool has_sent() const noexcept {
     return !details->sending || details->sending->complete;
   }
@@ -162,6 +167,9 @@ void conclude(state& me, request_object& r, MPI_Request& handle, MPI_Status* sta
 // Set the status of a complete request. tell_status() is not for generalized requests.
 void tell_status(const request_object& r, MPI_Status* status) noexcept;
 void look_at_status(const request_object& r, MPI_Status* status);
+// Called for a request that is not complete, by a test: interrupts a receive from any rank where a failure has not been
+// acknowledged.
+void interrupt_if_lost(state& me, request_object& r);
 // conclude() for a generalized request, by the program's callbacks (generalized.cpp).
 void conclude_generalized(request_object& r, MPI_Status* status);
 void start(state& me, request_object& r);

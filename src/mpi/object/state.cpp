@@ -151,6 +151,11 @@ void fail_window(MPI_Win win) {
   fail(MPI_ERR_WIN, "{} is no window, or has been freed", text_of(win));
 }
 
+void fail_revoked() {
+  fail(MPIX_ERR_REVOKED,
+       "the communicator is revoked: call MPIX_Comm_shrink, and go on with what it makes");
+}
+
 std::string ranks_of(const communicator_object& c) {
   return formatted("ranks of {} are 0 to {}",
                    c.is_inter()     ? "the remote group"
@@ -160,6 +165,7 @@ std::string ranks_of(const communicator_object& c) {
 }
 
 void fail_peer(const communicator_object& c, int rank, const char* what) {
+  if (c.is_revoked()) fail_revoked();
   fail(MPI_ERR_RANK, "{} rank {}: {}, and MPI_PROC_NULL is nobody", what, rank, ranks_of(c));
 }
 

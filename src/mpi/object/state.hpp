@@ -256,10 +256,15 @@ int in_call_at_any_time(const char* name, const Body& body, const Arguments&... 
 
 // "ranks of MPI_COMM_WORLD are 0 to 3", or of the remote group.
 [[nodiscard]] std::string ranks_of(const communicator_object& c);
+[[noreturn, gnu::cold]] void fail_revoked();
 [[noreturn, gnu::cold]] void fail_peer(const communicator_object& c, int rank, const char* what);
+// Of a receive from any rank, where there is none: throws if the communicator is revoked.
+[[gnu::cold]] inline void fail_any_source(const communicator_object& c) {
+  if (c.is_revoked()) fail_revoked();
+}
 // A rank that a message may go to or come from; not MPI_PROC_NULL, which callers treat before.
 inline void check_peer(const communicator_object& c, int rank, const char* what) {
-  if (rank < 0 || rank >= c.peers_count) [[unlikely]]
+  if (rank < 0 || rank >= c.open_peers) [[unlikely]]
     fail_peer(c, rank, what);
 }
 [[noreturn, gnu::cold]] void fail_tag(int tag);

@@ -74,7 +74,7 @@ class request_list {
   }
   // The next one from `from` on that is active and complete; size() when there is none.
   [[nodiscard]] std::size_t next_complete(std::size_t from) const noexcept {
-    while (from < count_ && (objects_[from] == nullptr || !objects_[from]->complete())) ++from;
+    while (from < count_ && (objects_[from] == nullptr || !objects_[from]->has_ended())) ++from;
     return from;
   }
 
@@ -86,7 +86,9 @@ class request_list {
       objects_[i] = r;
       if (r == nullptr) continue;
       ++active_;
-      if (!r->complete()) ++open_;
+      if (r->complete()) continue;
+      ++open_;
+      if (r->is_interrupted()) r->own_work.failed = false;  // The program has been told.
     }
   }
   void look_again(state& me) {
@@ -94,7 +96,11 @@ class request_list {
     if (me.rank.home->is_shared()) [[unlikely]]
       return look_up();
     open_ = 0;
-    for (const request_object* r : all()) open_ += r != nullptr && !r->complete() ? 1 : 0;
+    for (request_object* r : all()) {
+      if (r == nullptr || r->complete()) continue;
+      interrupt_if_lost(me, *r);
+      open_ += r->has_ended() ? 0 : 1;
+    }
   }
 
   static constexpr std::size_t few = 64;
@@ -149,7 +155,8 @@ void test_one(state& me, MPI_Request* request, int* flag, MPI_Status* status) {
     if (me.rank.home->is_shared()) [[unlikely]]
       r = active_request(*request);
     if (r != nullptr && r->is_partitioned() && !r->complete()) await_end_of_arrived(me, *r);
-    if (r != nullptr && !r->complete()) return note_answer(me, request, false);
+    if (r != nullptr && !r->complete()) interrupt_if_lost(me, *r);
+    if (r != nullptr && !r->has_ended()) return note_answer(me, request, false);
   }
   *flag = 1;
   if (r == nullptr) return set_empty_status(status);

@@ -28,7 +28,7 @@ struct usual_call {
   // A negative count too: it is large as an unsigned number.
   const bool is_beyond_int = static_cast<std::uint64_t>(count) > std::numeric_limits<int>::max();
   if (c == nullptr || element == 0 || is_beyond_int || tag < 0 || peer < 0 ||
-      peer >= c->peers_count || is_no_memory(buffer)) [[unlikely]]
+      peer >= c->open_peers || is_no_memory(buffer)) [[unlikely]]
     return {};
   return {
       me, c, {static_cast<const std::byte*>(buffer), static_cast<std::size_t>(count) * element}};

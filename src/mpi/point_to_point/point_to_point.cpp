@@ -21,10 +21,23 @@ void fail_buffer(const void* buffer, const datatype_object& type) {
        printable(type.name));
 }
 
+int class_of(loss what) noexcept {
+  switch (what) {
+    case loss::none:
+      return MPI_ERR_OTHER;
+    case loss::dead:
+    case loss::unacknowledged:
+      return MPIX_ERR_PROC_FAILED;
+    case loss::revoked:
+      break;
+  }
+  return MPIX_ERR_REVOKED;
+}
+
 void fail_message(const operation& op, int peers_first, MPI_Comm where) {
-  if (op.failed) {
+  if (op.result.bytes == failed_bytes) {
     const reason_of_failure why = reason_of(op);
-    throw failure(why.is_dead ? MPI_ERR_PROC_ABORTED : MPI_ERR_OTHER,
+    throw failure(class_of(why.what),
                   formatted("a message of {} bytes, tag {}: the process of its partner {}",
                             op.bytes, op.match.tag, why.text),
                   where);

@@ -10,20 +10,26 @@ using namespace detail;
 
 namespace {
 
-[[noreturn, gnu::cold]] void fail_lost() {
-  fail(MPI_ERR_PROC_ABORTED, "no message will come: the process of its partner is dead");
+[[noreturn, gnu::cold]] void fail_lost(state& me, const route& from) {
+  const loss what = loss_of(me.rank, from.of_receive());
+  if (what == loss::revoked) fail_revoked();
+  if (what == loss::unacknowledged)
+    fail(MPIX_ERR_PROC_FAILED,
+         "a rank that the message may come from is dead: call MPIX_Comm_failure_ack to wait for "
+         "those that live");
+  fail(MPIX_ERR_PROC_FAILED, "no message will come: the process of its partner is dead");
 }
 
 unexpected_message& wait_here(state& me, const route& from, const char* call) {
   unexpected_message* const m = wait_for_message(me.rank, from.of_receive(), call);
-  if (m == nullptr) fail_lost();
+  if (m == nullptr) fail_lost(me, from);
   return *m;
 }
 
 unexpected_message* look_here(state& me, const route& from) {
   const envelope wanted = from.of_receive();
   unexpected_message* const m = look_for_message(me.rank, wanted);
-  if (m == nullptr && is_lost(me.rank, wanted)) fail_lost();
+  if (m == nullptr && is_lost(me.rank, wanted)) fail_lost(me, from);
   return m;
 }
 

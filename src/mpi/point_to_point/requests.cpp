@@ -15,6 +15,7 @@
 #include "mpi/point_to_point/type_ledger.hpp"
 #include "rank/messages.hpp"
 #include "rank/names.hpp"
+#include "rank/remote.hpp"
 #include "rank/request_watch.hpp"
 
 namespace weft::mpi {
@@ -253,7 +254,7 @@ void wait_for(state& me, std::span<request_object* const> pending, std::size_t c
     const request_object* last = nullptr;
     std::size_t open = 0;
     for (const request_object* r : pending)
-      if (r != nullptr && !r->complete()) {
+      if (r != nullptr && !r->has_ended()) {
         ++open;
         last = r;
       }
@@ -305,7 +306,25 @@ void wait_for_all(state& me, std::span<const MPI_Request> handles, const wait_na
   guard.waits = false;
 }
 
+void interrupt_if_lost(state& me, request_object& r) {
+  if (r.what != request_object::type::receive || r.work != &r.own_work) return;
+  operation& op = r.own_work;
+  if (op.complete || op.match.source != any_source || op.posted_in == nullptr) return;
+  if (loss_of(me.rank, op.match) == loss::unacknowledged) weft::detail::fail(op);
+}
+
 namespace {
+
+// The request goes on.
+[[noreturn, gnu::cold]] void fail_pending(request_object& r) {
+  r.own_work.failed = false;
+  throw failure(
+      MPIX_ERR_PROC_FAILED_PENDING,
+      formatted("a receive from any rank, tag {}, still waits: a rank that its message may come from "
+                "is dead; call MPIX_Comm_failure_ack to wait for those that live",
+                tag_name(r.own_work.match.tag)),
+      r.where);
+}
 
 // One that failed, is persistent, or no message.
 [[gnu::noinline]] void conclude_rare(state& me, request_object& r, MPI_Request& handle,
@@ -314,6 +333,7 @@ namespace {
     set_empty_status(status);
     return;
   }
+  if (r.is_interrupted()) fail_pending(r);
   // Whatever is thrown, the request has had its end.
   struct ending {
     state& me;
@@ -352,7 +372,7 @@ namespace {
 void conclude(state& me, request_object& r, MPI_Request& handle, MPI_Status* status) {
   // A message with nothing unusual about it.
   if (me.rank.watch != nullptr) [[unlikely]]
-    if (r.active && r.work != nullptr) look_at_end(me, r);
+    if (r.active && r.work != nullptr && !r.is_interrupted()) look_at_end(me, r);
   if (r.details == nullptr && !is_bad(*r.work)) [[likely]] {
     tell_status(r, status);
     handle = MPI_REQUEST_NULL;

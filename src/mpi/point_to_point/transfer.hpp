@@ -59,7 +59,11 @@ inline void check_data_of_nobody(MPI_Count count, MPI_Datatype datatype) {
     check_tag(tag);
   if (source == MPI_PROC_NULL) [[unlikely]]
     return {&c, nullptr, proc_null, tag};
-  if (source == MPI_ANY_SOURCE) return {&c, nullptr, any_source, tag};
+  if (source == MPI_ANY_SOURCE) {
+    if (c.open_peers == 0) [[unlikely]]
+      fail_any_source(c);
+    return {&c, nullptr, any_source, tag};
+  }
   check_peer(c, source, "from");
   return {&c, nullptr, c.peer(source), tag};
 }
@@ -76,6 +80,7 @@ inline void check_data_of_nobody(MPI_Count count, MPI_Datatype datatype) {
 
 // --- Blocking ------------------------------------------------------------------------------------
 
+[[nodiscard]] int class_of(detail::loss what) noexcept;
 // "a receive of 4 bytes got a message of 8 bytes from ..."
 [[noreturn, gnu::cold]] void fail_message(const detail::operation& op, int peers_first,
                                           MPI_Comm where = MPI_COMM_NULL);

@@ -36,8 +36,6 @@ static void no_variables(void) {
   number = -1;                                                                 \
   EXPECT(call(&number) == MPI_SUCCESS && number == 0, "%s: %d", #call, number)
   EXPECT_NONE(MPI_T_category_changed);
-  EXPECT_NONE(MPI_T_event_get_num);
-  EXPECT_NONE(MPI_T_source_get_num);
   for (int i = 0; i < LENGTH(tools); ++i)
     EXPECT(code_of_none(&tools[i]) == tools[i].wanted, "%s does not return %d", tools[i].name, tools[i].wanted);
   EXPECT_INT(MPI_T_finalize(), MPI_SUCCESS);
