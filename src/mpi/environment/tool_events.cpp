@@ -384,7 +384,8 @@ WEFT_MPI_FUNCTION(int, MPI_T_source_get_info,
     if (source_index != 0) return static_cast<int>(MPI_T_ERR_INVALID_INDEX);
     give_text("weft_rank", name, name_len);
     give_text("what happens to the calling rank, by the clock of its host", desc, desc_len);
-    if (ordering != nullptr) *ordering = MPI_T_SOURCE_ORDERED;
+    // A callback without demands is called later than others: only each registration has its events in order.
+    if (ordering != nullptr) *ordering = MPI_T_SOURCE_UNORDERED;
     give_if(ticks_per_second, 1'000'000'000);
     give_if(max_ticks, std::numeric_limits<MPI_Count>::max());
     if (info != nullptr) (void)give_info(me, info);
