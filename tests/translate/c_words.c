@@ -18,6 +18,8 @@ static int total(const int values[], int count) {
   return sum;
 }
 
+static int twice(int new) { return 2 * new; }
+
 static char* name_of(enum state s) { return s == idle ? "idle" : "busy"; }
 
 static void copy(double* restrict to, const double* restrict from) { *to = *from; }
@@ -34,7 +36,7 @@ int main(int argc, char** argv) {
   MPI_Allreduce(MPI_IN_PLACE, parts, 12, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   copy(&first, &parts[2].force[1]);
   printf("rank %d: %d, %s, %"SIZE" bytes, %c, %g of %d\n", rank, total((int[]){rank, 2, 3}, 3), name_of(rank % 2),
-         sizeof 'a', "xyz"[rank % 3], first, size * provided);
+         sizeof 'a', "xyz"[rank % 3], first, size * twice(provided) / 2);
   free(parts);
   MPI_Finalize();
   return 0;

@@ -5,6 +5,7 @@
 
 #include <cctype>
 #include <map>
+#include <set>
 
 #include "weft-translate/analysis.hpp"
 
@@ -115,6 +116,16 @@ class mending : public RecursiveASTVisitor<mending> {
   reading& r_;
 };
 
+// Whether the line at this place names a header.
+bool names_header(const std::string& text, std::size_t at) {
+  std::size_t begin = at == 0 ? std::string::npos : text.rfind('\n', at - 1);
+  begin = begin == std::string::npos ? 0 : begin + 1;
+  std::string words;
+  for (std::size_t i = begin; i < at; ++i)
+    if (std::isspace(static_cast<unsigned char>(text[i])) == 0) words += text[i];
+  return words.starts_with("#include");
+}
+
 }  // namespace
 
 void mend_c(reading& r) {
@@ -127,7 +138,15 @@ void mend_c(reading& r) {
                                                            {"_Bool", "bool"},
                                                            {"_Static_assert", "static_assert"},
                                                            {"_Noreturn", "[[noreturn]]"}};
+  // Names in C. Those that a header of C defines as macros, such as `and` and `bool`, are not among them.
+  static const std::set<std::string> taken = {
+      "catch",    "class",    "const_cast", "constexpr", "decltype",  "delete",   "dynamic_cast",
+      "export",   "explicit", "friend",     "mutable",   "namespace", "new",      "noexcept",
+      "operator", "private",  "protected",  "public",    "requires",  "template", "this",
+      "throw",    "try",      "typeid",     "typename",  "using",     "virtual"};
   for (auto& [name, file] : r.into().files) {
+    // A file for both languages means the words of C++.
+    const bool is_for_both = file.text.find("__cplusplus") != std::string::npos;
     Lexer lexer(SourceLocation(), r.context().getLangOpts(), file.text.data(), file.text.data(),
                 file.text.data() + file.text.size());
     Token token;
@@ -139,15 +158,18 @@ void mend_c(reading& r) {
       if (is_text && (std::isalpha(static_cast<unsigned char>(next)) != 0 || next == '_'))
         add_to(file, place_of_token, " ");
       if (!token.is(tok::raw_identifier)) continue;
-      const auto found = words.find(token.getRawIdentifier().str());
-      if (found == words.end()) continue;
+      const std::string word = token.getRawIdentifier().str();
+      const auto found = words.find(word);
       const auto at = static_cast<unsigned>(token.getRawIdentifier().data() - file.text.data());
+      const bool is_taken = taken.contains(word) && !is_for_both && !names_header(file.text, at);
+      if (found == words.end() && !is_taken) continue;
       bool is_known = false;
       for (const edit& e : file.edits)
         is_known |= e.begin == at && e.end > at && e.when == condition::always;
       if (!is_known)
-        file.edits.push_back(
-            {at, at + static_cast<unsigned>(found->first.size()), {{.text = found->second}}});
+        file.edits.push_back({at,
+                              at + static_cast<unsigned>(word.size()),
+                              {{.text = is_taken ? word + "_" : found->second}}});
     }
   }
 }
