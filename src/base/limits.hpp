@@ -68,6 +68,10 @@ inline constexpr std::size_t unexpected_bytes_max = std::size_t{16} << 20;
 // From this size on a message is copied by a loop whose chunks the sender and idle ranks may take.
 inline constexpr std::size_t shared_copy_bytes_min = 32 * 1024;
 
+// Up to this size a sender packs short blocks that lie apart before it offers them to another core. Longer ones do not stay in
+// its cache.
+inline constexpr std::size_t packed_bytes_max = 256 * 1024;
+
 // The loops of one worker that thieves can find at the same time; further loops run without thieves.
 inline constexpr std::size_t open_loops_max = 8;
 

@@ -420,6 +420,15 @@ void send_eager(worker& here, const peer& to, packed_envelope from, const segmen
   send_through_mailbox(here, to, from, data);
 }
 
+void pack_short_blocks(const peer& to, operation& op, std::unique_ptr<std::byte[]>& room) {
+  if (to.worker == remote_worker || to.worker == op.owner->home->index() ||
+      op.bytes > packed_bytes_max || !has_short_blocks(*op.layout))
+    return;
+  if (room == nullptr) room = std::make_unique_for_overwrite<std::byte[]>(op.bytes);
+  op.data = room.get();
+  copy_out(op.data, *op.layout);
+}
+
 void send_rts(worker& here, const peer& to, const envelope& from, operation& op) {
   if (tracing()) [[unlikely]]
     profile::kept_for_rendezvous(op.owner->number);

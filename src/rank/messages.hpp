@@ -65,6 +65,9 @@ void deliver_into(worker& here, operation& op, packed_envelope from, const segme
 // Receives the oldest unexpected message that `op` matches; false: there is none.
 [[nodiscard, gnu::noinline]] bool find_unexpected(rank_state& me, operation& op);
 void send_rts(worker& here, const peer& to, const envelope& from, operation& op);
+// Before send_rts(), of a send with a layout: packs short blocks that lie apart into `room` and offers that, where a receiver on
+// another core of the process would take a cache line for each. `room` lives until the send has ended.
+void pack_short_blocks(const peer& to, operation& op, std::unique_ptr<std::byte[]>& room);
 // Asks the worker of rank `to` for an answer, which raises finishes_told. Mail keeps its order, so all rendezvous
 // requests that the worker finished before have then been told. A dead process does not answer.
 void ask_finished(rank_state& me, const peer& to);
@@ -532,7 +535,7 @@ inline void set_memory(operation& op, byte_view data) noexcept {
   op.bytes = data.size();
 }
 inline void set_memory(operation& op, const segments& data) noexcept {
-  op.layout = &data;
+  op.layout = &data;  // `data` is null unless pack_short_blocks() has packed them.
   op.bytes = data.size();
 }
 

@@ -3,6 +3,7 @@
 // ranks. Between ranks of one worker nothing travels: the sender writes into the posted receive.
 // docs/protocols/messages.md has the states.
 #include <cstring>
+#include <memory>
 #include <string>
 
 #include "base/format.hpp"
@@ -98,6 +99,8 @@ template <class Data>
   op.mode = mode;
   completion_counter taken{1, nullptr};
   op.counter = &taken;
+  std::unique_ptr<std::byte[]> packed;
+  if constexpr (std::is_same_v<Data, segments>) pack_short_blocks(there, op, packed);
   send_rts(*me.home, there, from, op);
   trace_wait(trace_kind::wait_send, me, taken,
              {call_of(mode), from.context, to, from.tag, data.size()}, there.worker);
@@ -174,6 +177,7 @@ template <class Data>
   op->active = true;
   if (op->kept) [[unlikely]]
     watch_start(*op);
+  if constexpr (std::is_same_v<Data, segments>) pack_short_blocks(there, *op, as_kept(op)->copy);
   send_rts(*me.home, there, from, *op);
   return op;
 }
