@@ -13,7 +13,7 @@
 
 namespace weft {
 
-template <std::size_t Kept = 4096, class Atomics = std_atomics>
+template <std::size_t Kept = 4096, class Atomics = std_atomics, int TimeBits = 52>
 class switch_history {
  public:
   // Called by each thread in turn: on, then off. `now`: a clock that all threads share.
@@ -46,8 +46,8 @@ class switch_history {
 
  private:
   static constexpr std::uint64_t one_change = 1 << 16;  // Below it: how many have it on.
-  // An entry: the lower bits of the time, and how often the ring has gone round, from 1 on.
-  static constexpr int time_bits = 52;
+  // An entry: the lower bits of the time, and how often the ring has gone round, from 1 on. That number wraps.
+  static constexpr int time_bits = TimeBits;
   static constexpr std::uint64_t time_mask = (std::uint64_t{1} << time_bits) - 1;
 
   [[nodiscard]] static std::uint64_t round_of(std::uint64_t number) noexcept {
@@ -69,13 +69,20 @@ class switch_history {
     }
   }
 
+  [[nodiscard]] static bool is_of_earlier_round(std::uint64_t one, std::uint64_t other) noexcept {
+    constexpr std::uint64_t rounds = std::uint64_t{1} << (64 - time_bits);
+    const std::uint64_t ahead = ((other >> time_bits) - (one >> time_bits)) % rounds;
+    return ahead != 0 && ahead < rounds / 2;
+  }
+
   // A writer that is late by a whole round leaves the entry to the one after it.
   void note(std::uint64_t number, std::uint64_t now) noexcept {
     auto& entry = entries_[number % Kept];
     const std::uint64_t value = round_of(number) | (now & time_mask);
     std::uint64_t before = entry.load(std::memory_order_relaxed);
-    while (before < value && !entry.compare_exchange_weak(before, value, std::memory_order_relaxed,
-                                                          std::memory_order_relaxed)) {
+    while (is_of_earlier_round(before, value) &&
+           !entry.compare_exchange_weak(before, value, std::memory_order_relaxed,
+                                        std::memory_order_relaxed)) {
     }
   }
 

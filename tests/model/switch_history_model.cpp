@@ -58,6 +58,17 @@ TEST(switch_history_model, has_what_was_on) {
   EXPECT_EQ(cores.on_between(0, 50), 0u);
 }
 
+TEST(switch_history_model, goes_on_when_the_numbers_of_its_rounds_begin_again) {
+  switch_history<4, std_atomics, 60> cores;
+  std::uint64_t now = 1;
+  for (int i = 0; i < 200; ++i) {
+    cores.switch_on(now);
+    cores.switch_off(now + 10);
+    EXPECT_EQ(cores.on_between(now, now + 100), 10u) << i;
+    now += 100;
+  }
+}
+
 TEST(switch_history_model, forgets_what_lies_far_back) {
   switch_history<4> cores;
   for (std::uint64_t i = 0; i < 10; ++i) {
