@@ -123,4 +123,4 @@ add_dependencies(weftrun weft-check weft-other-mpi)
 file(RELATIVE_PATH weft_libraries /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR}/weft)
 target_compile_definitions(weftrun-parts PRIVATE WEFT_OTHER_MPI_LIBRARY="${weft_other_mpi_library}"
   WEFT_LIBRARIES="${weft_libraries}" WEFT_SYSTEM_LIBRARIES="/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}")
-target_compile_definitions(weftrun PRIVATE WEFT_CHECK_LIBRARY="${weft_check_library}")
+target_compile_definitions(weftrun PRIVATE WEFT_CHECK_LIBRARY="${weft_check_library}" WEFT_LIBRARIES="${weft_libraries}")

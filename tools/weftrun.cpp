@@ -417,14 +417,21 @@ void give_processes_to_ranks(weft::job_request& request) {
   }
 }
 
-// The library of the standard's interface is loaded before the program looks for one: it may know the folder of another MPI.
-// Behind what the user preloads, a tool that stands before MPI's functions, say.
-void lend_abi_library(weft::job_program& program) {
-  const std::string library = weft::abi_library_for(in_its_directory(program));
-  if (library.empty()) return;
-  const char* const before = std::getenv("LD_PRELOAD");
+void put_behind(weft::job_program& program, const std::string& variable, const std::string& path) {
+  const char* const before = std::getenv(variable.c_str());
   program.environment.push_back(weft::formatted(
-      "LD_PRELOAD={}{}{}", before != nullptr ? before : "", before != nullptr ? ":" : "", library));
+      "{}={}{}{}", variable, before != nullptr ? before : "", before != nullptr ? ":" : "", path));
+}
+
+// The library of the standard's interface is loaded before the program looks for one: it may know the folder of another MPI.
+// Behind what the user preloads, a tool that stands before MPI's functions, say. A module finds it by its name.
+void lend_abi_library(weft::job_program& program) {
+  if (const std::string libraries = weft::library_beside_this(WEFT_LIBRARIES);
+      program.opens_modules && !libraries.empty())
+    return put_behind(program, "LD_LIBRARY_PATH", libraries);
+  if (const std::string library = weft::abi_library_for(in_its_directory(program));
+      !library.empty())
+    put_behind(program, "LD_PRELOAD", library);
 }
 
 int start(weft::job_request& request, bool is_mpirun) {

@@ -92,6 +92,11 @@ def main(folder):
                        library, f"-Wl,-rpath-link,{HOME}")
     expect("through a library", run(WEFTRUN, "-n", 3, through), 0, right)
 
+    module = folder / "module.py"
+    module.write_text("import ctypes\nmpi = ctypes.CDLL('libmpi_abi.so.1')\nmpi.MPI_Init(None, None)\nsize = ctypes.c_int()\n"
+                      "mpi.MPI_Comm_size(ctypes.c_void_p(0x101), ctypes.byref(size))\nmpi.MPI_Finalize()\nprint(size.value)\n")
+    expect("opened as a module", run(WEFTRUN, "-n", 2, sys.executable, module), 0, "2\n2\n")
+
     # A process for each rank, and a line that says why.
     fixed = compiled(folder / "fixed", HELLO, "-no-pie", *link)
     expect("at a fixed address", run(WEFTRUN, "-n", 3, fixed), 0, right, "is linked at a fixed address (-no-pie)")
