@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <sstream>
 #include <string_view>
 #include <unordered_set>
@@ -67,12 +68,13 @@ constexpr const char* directories_of_system =
     "/usr/local/lib:/usr/lib64:/usr/lib:" WEFT_SYSTEM_LIBRARIES;
 
 // Libraries are looked for where the loader does, as far as the program, the variable and the system's usual directories say.
-abi_use abi_use_of(const std::string& path, int depth = 0) {
-  constexpr int depth_max = 4;
+// `seen` are files that have been looked at, the program first.
+abi_use abi_use_of(const std::string& path, std::set<std::string>& seen) {
+  const bool is_program = seen.empty();
+  if (!seen.insert(path).second) return {};
   try {
     const process::elf_file file(path, process::elf_file::form::any_program);
-    if (!file.needed_abi().empty()) return {std::string(file.needed_abi()), depth == 0 ? "" : path};
-    if (depth == depth_max) return {};
+    if (!file.needed_abi().empty()) return {std::string(file.needed_abi()), is_program ? "" : path};
     const char* const variable = std::getenv("LD_LIBRARY_PATH");
     std::istringstream directories(formatted("{}:{}:{}:/", file.library_path(),
                                              variable != nullptr ? variable : "",
@@ -86,7 +88,7 @@ abi_use abi_use_of(const std::string& path, int depth = 0) {
         // A name with a directory stays as it is.
         const auto library = std::filesystem::path(directory) / file.string_at(index);
         if (directory.empty() || ::access(library.c_str(), R_OK) != 0) continue;
-        if (abi_use found = abi_use_of(library, depth + 1); !found.needed.empty()) return found;
+        if (abi_use found = abi_use_of(library, seen); !found.needed.empty()) return found;
       }
     }
   } catch (const error&) {  // No file of this machine.
@@ -94,11 +96,20 @@ abi_use abi_use_of(const std::string& path, int depth = 0) {
   return {};
 }
 
-bool knows_weft(const std::string& path) {
+// Whether it has the name of the shared library, or a name that the static one brings along.
+bool is_linked_to_weft(const std::string& bytes) {
+  return bytes.find("libweft.so") != bytes.npos || bytes.find("WEFT_JOB") != bytes.npos;
+}
+
+// Of a program that is not weft's.
+abi_use abi_use_of(const std::string& path) {
   const std::string bytes = bytes_of_program(path);
-  // The name of the shared library, or a name that the static one brings along.
-  return bytes.find("libweft.so") != bytes.npos || bytes.find("WEFT_JOB") != bytes.npos ||
-         (!bytes.empty() && !abi_use_of(path).needed.empty());
+  std::set<std::string> seen;
+  return bytes.empty() || is_linked_to_weft(bytes) ? abi_use{} : abi_use_of(path, seen);
+}
+
+bool knows_weft(const std::string& path) {
+  return is_linked_to_weft(bytes_of_program(path)) || !abi_use_of(path).needed.empty();
 }
 
 constexpr std::array shells{"sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish", "busybox"};
@@ -198,7 +209,7 @@ std::string why_one_rank(const std::vector<std::string>& command) {
     const bool has_description = std::ranges::any_of(program.symbols(), [&](const ElfW(Sym) & s) {
       return s.st_shndx != SHN_UNDEF && program.string_at(s.st_name) == "weft_program";
     });
-    const abi_use use = has_description ? abi_use{} : abi_use_of(path);
+    const abi_use use = abi_use_of(path);
     const bool is_foreign = !use.needed.empty();
     if (!is_foreign && !has_description) return "";
     if (is_of_system(use.library))
@@ -252,7 +263,7 @@ std::string function_not_in(const std::string& library, const std::string& path)
 std::string abi_library_for(const std::vector<std::string>& command) {
   const std::string path = path_of(command.front());
   const auto [needed, through] = abi_use_of(path);
-  if (needed.empty() || bytes_of_program(path).find("libweft.so") != std::string::npos) return "";
+  if (needed.empty()) return "";
   const std::string library = library_beside_this((WEFT_LIBRARIES "/" + needed).c_str());
   if (library.empty())
     throw error(formatted(
