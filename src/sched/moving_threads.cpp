@@ -35,8 +35,10 @@ constexpr std::uint64_t pass_after_ns = 5'000;
 // After how long another thread makes such a worker park, so that whoever brings something wakes it.
 constexpr std::uint64_t park_after_ns = 1'000'000;
 
-// How often the lookout looks: while some thread is busy, and otherwise.
-constexpr std::chrono::microseconds tick(1'000), idle_tick(5'000);
+// How often the lookout looks: while some thread is busy, and otherwise. After some looks at threads that are all idle it sleeps until
+// one wakes up, and looks now and then only in case it has not been told.
+constexpr std::chrono::microseconds tick(1'000), idle_tick(5'000), resting_tick(500'000);
+constexpr int idle_ticks = 4;
 // After how many looks a thread that is still with one worker loses its others: to an idle thread, to a spare one because it is held in a call of the kernel, or because it computes.
 constexpr int busy_ticks = 1, held_ticks = 2, computing_ticks = 10;
 // A thread that computes gets a spare thread only while there are fewer than this many for each thread.
@@ -247,8 +249,8 @@ bool moving_threads::is_wanted(const worker& here) noexcept {
   return here.place_->on->is_wanted.load(std::memory_order_relaxed);
 }
 
-moving_threads::rested moving_threads::rest(worker& here, const waiter* w,
-                                            bool has_worked) noexcept {
+moving_threads::rested moving_threads::rest(worker& here, const waiter* w, bool has_worked,
+                                            bool has_slept) noexcept {
   worker_place& p = *here.place_;
   moving_thread& me = *p.on;
   if (worker::in_chunk()) {  // It has frames of another rank on its stack.
@@ -267,7 +269,7 @@ moving_threads::rested moving_threads::rest(worker& here, const waiter* w,
     if (has_worked || me.idle_since_ns == 0) me.idle_since_ns = now;
     me.chosen = choose(me);
     // Its workers have only looked for as long as one looks before it sleeps. This one parks, and then the others.
-    if (w != nullptr && now - me.idle_since_ns >= looks_for_ns() &&
+    if (w != nullptr && now - me.idle_since_ns >= looks_for_ns(has_slept) &&
         (me.chosen == nullptr || me.chosen->only_looks)) {
       if (me.chosen != nullptr) {
         me.chosen->only_looks = false;
@@ -294,8 +296,10 @@ moving_threads::rested moving_threads::rest(worker& here, const waiter* w,
   return std::exchange(p.is_to_park, false) ? rested::is_to_park : rested::was_away;
 }
 
-std::uint64_t moving_threads::looks_for_ns() const noexcept {
-  return owner_.spinning_.at_most_ns;
+// As spin_limit: a worker that has slept in its wait, and has found nothing, looks for a short time only.
+std::uint64_t moving_threads::looks_for_ns(bool has_slept) const noexcept {
+  const spinning& how = owner_.spinning_;
+  return has_slept ? std::min(how.at_most_ns, idle_spin_ns) : how.at_most_ns;
 }
 
 void moving_threads::sleep(worker& here, std::int64_t timeout_ns) noexcept {
@@ -542,6 +546,12 @@ void moving_threads::sleep_idle(moving_thread& me) noexcept {
     timeout = deadline > now ? static_cast<std::int64_t>(deadline - now) : 0;
   }
   me.words.sleep(timeout);
+  // Relaxed: a hint. Where it comes late the lookout looks late, once.
+  if (lookout_rests_.load(std::memory_order_relaxed)) {
+    const std::lock_guard hold(lock_);
+    lookout_rests_.store(false, std::memory_order_relaxed);
+    changed_.notify_one();
+  }
   // Whoever woke one of these has woken this thread only, and another one may have to know: the worker's own, which has
   // gone to sleep meanwhile, or one to which it has moved while this thread slept.
   for (const worker_place* p : me.slept_at)
@@ -578,11 +588,16 @@ void moving_threads::serve_as_spare(moving_thread& me) noexcept {
 void moving_threads::look_out() {
   begin_worker_thread("weft-lookout");
   std::unique_lock hold(lock_);
+  int idle = 0;
   while (!ends_) {
     const bool any_runs = std::ranges::any_of(threads_, [](const moving_thread& t) {
       return t.runs.load(std::memory_order_relaxed) >= 0;
     });
-    changed_.wait_for(hold, any_runs ? tick : idle_tick);
+    idle = any_runs ? 0 : idle + 1;
+    const bool rests = idle > idle_ticks;
+    lookout_rests_.store(rests, std::memory_order_relaxed);
+    changed_.wait_for(hold, any_runs ? tick : rests ? resting_tick : idle_tick);
+    if (rests && !lookout_rests_.exchange(false, std::memory_order_relaxed)) idle = 0;
     if (ends_) return;
     look();
   }

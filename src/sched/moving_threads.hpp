@@ -113,8 +113,9 @@ class moving_threads {
     is_to_park,  // The same, and the worker is to park if it has nothing to do.
   };
   // The worker has found nothing to do; or, without a wait, its fiber could go on and lets others have the thread.
-  // `has_worked`: it has done something since it rested last.
-  [[nodiscard]] rested rest(worker& here, const waiter* w, bool has_worked) noexcept;
+  // `has_worked`: it has done something since it rested last. `has_slept`: it has slept in this wait already, for nothing.
+  [[nodiscard]] rested rest(worker& here, const waiter* w, bool has_worked,
+                            bool has_slept = false) noexcept;
   // Whether other workers have waited long for the thread of `here`.
   [[nodiscard]] static bool is_wanted(const worker& here) noexcept;
   // From now on the worker goes on on the thread on which it returns, one of its own, and on no other; until as many calls of
@@ -146,7 +147,7 @@ class moving_threads {
   void send_elsewhere(worker_place& p) noexcept;
   void note_end() noexcept;
 
-  [[nodiscard]] std::uint64_t looks_for_ns() const noexcept;
+  [[nodiscard]] std::uint64_t looks_for_ns(bool has_slept) const noexcept;
   [[nodiscard]] bool take_if_it_can_go_on(worker_place& p, std::uint32_t runner) noexcept;
   [[nodiscard]] bool take_to_look(worker_place& p, std::uint32_t runner, std::uint64_t now,
                                   std::uint64_t after_ns) noexcept;
@@ -172,6 +173,8 @@ class moving_threads {
   std::vector<moving_thread> threads_;  // As many as cores.
   std::atomic<int> ended_{0};           // Workers.
   std::atomic<int> spares_at_work_{0};
+
+  std::atomic<bool> lookout_rests_{false};  // It looks when it is called.
 
   // The lookout's.
   std::deque<moving_thread> spares_;

@@ -289,8 +289,11 @@ void worker::block(waiter& w) {
     // What it waits for may be another worker's of this thread to do.
     if (place_ != nullptr) [[unlikely]] {
       using rested = moving_threads::rested;
-      const rested now_is = owner_.moving_->rest(*this, &w, idle_rounds == 0);
-      if (now_is == rested::is_to_park && !looks_before_parking(w)) park(w);
+      const rested now_is = owner_.moving_->rest(*this, &w, idle_rounds == 0, has_slept);
+      if (now_is == rested::is_to_park && !looks_before_parking(w)) {
+        park(w);
+        has_slept = true;
+      }
       if (now_is != rested::alone) {
         idle_rounds = 0;
         continue;
