@@ -288,9 +288,9 @@ moving_threads::rested moving_threads::rest(worker& here, const waiter* w, bool 
       return rested::alone;
     }
   }
-  const bool needs_passes = here.events_ != nullptr || here.is_shared() || here.needs_own_thread(w);
-  if (needs_passes) p.passed_at_ns.store(now_ns(), std::memory_order_relaxed);
-  p.needs_passes.store(needs_passes, std::memory_order_relaxed);
+  const bool is_blind = here.events_ != nullptr || here.is_shared() || here.needs_own_thread(w);
+  if (is_blind) p.passed_at_ns.store(now_ns(), std::memory_order_relaxed);
+  p.needs_passes.store(is_blind, std::memory_order_relaxed);
   p.rests_in = w;
   put_down_unlocked(here);
   return std::exchange(p.is_to_park, false) ? rested::is_to_park : rested::was_away;

@@ -9,7 +9,7 @@ ARROWS = {
     "base": set(),
     "sync": {"base"},
     "trace": {"base"},
-    "profile": {"base", "trace"},
+    "profile": {"base", "sync", "trace"},
     "fiber": set(),
     "transport": set(),
     "bootstrap": set(),
