@@ -19,6 +19,10 @@ enum { /* Error classes. A process that has failed is one that has aborted: the 
   MPIX_ERR_REVOKED = 103
 };
 
+enum { /* A key of attributes of MPI_COMM_WORLD: 1 where the job goes on after failures, 0 where it does not. */
+  MPIX_FT = 591
+};
+
 /* Declares MPIX_X and PMPIX_X. */
 #define WEFT_MPIX_DECLARE(name, parameters) \
   int name parameters;                      \

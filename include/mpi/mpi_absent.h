@@ -1,6 +1,6 @@
 /* What MPI 5.0 has and weft has not, so that programs which only mention it compile and link. A call of
  * a function of the first list ends in MPI_ERR_UNSUPPORTED_OPERATION. Of the tools interface all is there but
- * events, sources and enumerations, of which there are none: what asks for one is told so.
+ * enumerations, of which there are none: what asks for one is told so.
  *
  * Included by mpi.h alone. */
 #ifndef WEFT_MPI_ABSENT_H

@@ -15,6 +15,7 @@
 #include "rank/remote.hpp"
 #include "rank/source_validation.hpp"
 #include "remote/words.hpp"
+#include "sync/published.hpp"
 
 namespace weft::detail {
 
@@ -74,8 +75,7 @@ struct agreements::instance {
   bool proposes = false;
   std::vector<state> states;
   std::vector<bool> accepted;
-  // Release, after `value`: whoever sees it true (acquire) reads the value without the lock.
-  std::atomic<bool> is_decided{false};
+  published<bool> is_decided;  // Published after `value`, which its readers read without the lock.
   std::weak_ptr<record> of;
 };
 
@@ -93,9 +93,8 @@ struct agreements::record {
   std::vector<std::uint64_t> called;                        // By rank: agreements begun.
   std::map<std::uint64_t, std::shared_ptr<instance>> open;  // And the last one that is decided.
   std::uint64_t decided = 0;                                // All up to this one.
-  // Raised (release) when the ranks of this process have all come to an agreement: its leader, which looks at it (acquire),
-  // speaks for them.
-  std::atomic<std::uint64_t> complete_here{0};
+  // Agreements to which the ranks of this process have all come, raised with the lock: their leader speaks for them.
+  published<std::uint64_t> complete_here;
   // Of a communicator that this process has not made yet: the process and the words of the message.
   std::vector<std::pair<int, std::vector<std::byte>>> early;
 
@@ -224,7 +223,7 @@ std::shared_ptr<agreements::instance> agreements::begin(communicator_state& c, i
     one = r->open[number];
     one->value.combine(mine);
     complete = ++one->came == r->ranks_here;
-    if (complete) r->complete_here.fetch_add(1, std::memory_order_release);
+    if (complete) r->complete_here.publish(r->complete_here.hint() + 1);
   }
   if (!complete) return one;
   if (r->leader_worker == here.index())
@@ -241,16 +240,13 @@ const agreed_value& agreements::wait(communicator_state& c, int rank,
   const wait_description what{call, c.context};
   const auto r = one->of.lock();
   const bool leads = r != nullptr && rank == c.local()[0];
-  for (std::uint64_t seen = 0; !one->is_decided.load(std::memory_order_acquire);) {
+  for (std::uint64_t seen = 0; !one->is_decided.value();) {
     here.wait_until(
-        [&] {
-          return one->is_decided.load(std::memory_order_acquire) ||
-                 (leads && r->complete_here.load(std::memory_order_acquire) != seen);
-        },
+        [&] { return one->is_decided.value() || (leads && r->complete_here.value() != seen); },
         what);
     here.check_stopped();
     if (!leads) continue;
-    seen = r->complete_here.load(std::memory_order_acquire);
+    seen = r->complete_here.value();
     r->owner->run(*r, here);
   }
   // Whoever hears of a death by the value soon hears of it otherwise, too. Then the rank's own knowledge has all of it.
@@ -271,7 +267,7 @@ const agreed_value& agreements::wait(communicator_state& c, int rank,
 // --- The protocol -------------------------------------------------------------------------------------
 
 void agreements::decide(record& r, instance& one) {
-  one.is_decided.store(true, std::memory_order_release);
+  one.is_decided.publish(true);
   r.decided = one.number;
   // All that live had decided those before, since they have begun this one.
   r.open.erase(r.open.begin(), r.open.lower_bound(one.number));
@@ -285,7 +281,7 @@ void agreements::tell(const record& r, int subgroup, step what, const instance& 
                           one.value.flags,
                           one.value.kinds,
                           one.value.context,
-                          one.is_decided.load(std::memory_order_relaxed) ? 1u : 0u};
+                          one.is_decided.hint() ? 1u : 0u};
   letter made{r.leaders[static_cast<std::size_t>(subgroup)], r.context, {}};
   const auto append = [&](std::span<const std::byte> part) {
     made.text.insert(made.text.end(), part.begin(), part.end());
@@ -333,16 +329,16 @@ void agreements::go_on(record& r, worker& here, outbox& out) {
 bool agreements::go_on_with(record& r, instance& one, worker& here, outbox& out) {
   int coordinator = 0;
   while (!r.is_alive(here, coordinator)) ++coordinator;
-  const bool is_decided = one.is_decided.load(std::memory_order_relaxed);
+  const bool has_value = one.is_decided.hint();
   if (one.coordinator != coordinator) {
     const bool is_first = std::exchange(one.coordinator, coordinator) < 0;
     one.proposes = false;
     if (coordinator != r.here)
       tell(r, coordinator, step::state, one, out);
-    else if (is_decided && !is_first)
+    else if (has_value && !is_first)
       tell_living(r, here, step::decision, one, out);
   }
-  if (coordinator != r.here || is_decided) return false;
+  if (coordinator != r.here || has_value) return false;
   const auto all_living = [&](const auto& holds) {
     for (int s = 0; s < r.subgroups(); ++s)
       if (s != r.here && r.is_alive(here, s) && !holds(static_cast<std::size_t>(s))) return false;
@@ -379,14 +375,14 @@ void agreements::take(record& r, worker& here, const message_head& head, int fro
   if (head.number + 1 < r.decided || head.number > r.decided + agreements_ahead_max) return;
   if (head.number < r.decided && !r.open.contains(head.number)) return;
   instance& one = r.at(head.number, by_name_[r.name]);
-  const bool is_decided = one.is_decided.load(std::memory_order_relaxed);
+  const bool has_value = one.is_decided.hint();
   const auto believe = [&](std::int32_t ballot) {
     one.ballot = ballot;
     one.value = value;
   };
   switch (head.what) {
     case step::state:
-      if (is_decided) {
+      if (has_value) {
         if (head.is_decided == 0) tell(r, from, step::decision, one, out);
       } else if (head.is_decided != 0 && one.has_all_here) {
         believe(head.ballot);
@@ -398,7 +394,7 @@ void agreements::take(record& r, worker& here, const message_head& head, int fro
       }
       break;
     case step::proposal:
-      if (!one.has_all_here || is_decided || from < one.ballot) break;
+      if (!one.has_all_here || has_value || from < one.ballot) break;
       believe(from);
       tell(r, from, step::acceptance, one, out);
       break;
@@ -406,7 +402,7 @@ void agreements::take(record& r, worker& here, const message_head& head, int fro
       if (one.proposes) one.accepted[static_cast<std::size_t>(from)] = true;
       break;
     case step::decision:
-      if (!one.has_all_here || is_decided) break;
+      if (!one.has_all_here || has_value) break;
       believe(head.ballot);
       decide(r, one);
       break;

@@ -37,7 +37,8 @@ struct small_message {
 }  // namespace
 
 void check_subgroups_alive(communicator_state& c, const char* call) {
-  if (c.revoked.load(std::memory_order_relaxed)) throw_failed(c, call);  // Relaxed: it says only that.
+  if (c.revoked.load(std::memory_order_relaxed))
+    throw_failed(c, call);  // Relaxed: it says only that.
   const network& between = c.of.ways->between();
   const remote::port mine = remote::port::of(*worker::current());
   for (const subgroup& s : c.subgroups)

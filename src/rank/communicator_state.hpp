@@ -180,7 +180,8 @@ struct communicator_state {
   std::atomic<bool> broken{false};
   std::atomic<bool> cut_off{false};  // Nothing is sent to other subgroups any more.
   std::atomic<bool> revoked{false};  // Operations on it fail, but shrink and agree.
-  std::atomic<bool> has_agreed{false};  // Its ranks have begun agreements (collective/agreements.hpp).
+  std::atomic<bool> has_agreed{
+      false};             // Its ranks have begun agreements (collective/agreements.hpp).
   int conversations = 0;  // Meetings of the leader with other subgroups under way. Its worker's.
   std::string failure;  // The first failure; written under the list's lock before `failed` is set.
   // Whether small reductions combine the ranks in their order, in all processes.

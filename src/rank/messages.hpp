@@ -106,7 +106,7 @@ enum class loss : std::uint8_t {
   none,
   dead,  // Its sender is dead, all that came from it has been delivered here, and the job goes on (on-failure error).
   unacknowledged,  // It may come from any rank, of which some are dead, and the receiver has not acknowledged that.
-  revoked,         // Its communicator is revoked.
+  revoked,  // Its communicator is revoked.
 };
 [[nodiscard]] loss loss_of(const rank_state& me, const envelope& wanted);
 [[nodiscard]] inline bool is_lost(const rank_state& me, const envelope& wanted) {

@@ -10,11 +10,11 @@ namespace weft {
 enum class told_kind : std::uint8_t { message_unexpected, wait_begun, wait_ended };
 struct told_event {
   told_kind what;
-  int rank;                        // Its number in the job.
-  trace_kind wait{};               // Of a wait.
-  int peer = -1;                   // The other rank; of a message its sender, in its communicator.
-  int tag = -1;                    // Of a message.
-  const char* call = nullptr;      // Of a wait that begins.
+  int rank;                    // Its number in the job.
+  trace_kind wait{};           // Of a wait.
+  int peer = -1;               // The other rank; of a message its sender, in its communicator.
+  int tag = -1;                // Of a message.
+  const char* call = nullptr;  // Of a wait that begins.
 };
 using tool_listener = void(const told_event&) noexcept;
 

@@ -347,8 +347,7 @@ void listen_as_tool(tool_listener* to_tell) noexcept {
 }
 
 void tell_tool(const told_event& what) noexcept {
-  if (tool_listener* const tell = tool.load(std::memory_order_relaxed); tell != nullptr)
-    tell(what);
+  if (tool_listener* const tell = tool.load(std::memory_order_relaxed); tell != nullptr) tell(what);
 }
 
 void trace_thread(int worker) {

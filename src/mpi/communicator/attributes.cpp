@@ -21,7 +21,7 @@ keyval& checked_keyval(state& me, int key, keyval::kind of) {
   const auto at = me.attributes.keyvals.find(key);
   if (at == me.attributes.keyvals.end())
     fail(MPI_ERR_KEYVAL, "{} is no key of attributes, or has been freed{}", key,
-         (key >= MPI_TAG_UB && key <= MPI_UNIVERSE_SIZE) ||
+         (key >= MPI_TAG_UB && key <= MPI_UNIVERSE_SIZE) || key == MPIX_FT ||
                  (key >= MPI_WIN_BASE && key <= MPI_WIN_MODEL)
              ? ": it is a predefined one, which cannot be changed"
              : "");
@@ -163,6 +163,10 @@ int* find_predefined_value(state& me, int key) {
     case MPI_APPNUM:
       a.appnum = me.rank.of->part;
       return &a.appnum;
+    case MPIX_FT: {
+      static int goes_on = 1, does_not = 0;  // Nobody writes them.
+      return me.rank.of->how.on_failure == "error" ? &goes_on : &does_not;
+    }
     default:
       return nullptr;
   }

@@ -199,8 +199,7 @@ both_groups exchanged_by_leader(state& me, const creation_from_groups& how,
     all.own = note_of(me, mine);
   } catch (const std::exception&) {
     // The other leader would wait for this one.
-    if (other != me.rank.number)
-      send_named(me.rank, other, name, bytes_of(&all.own, 1), call);
+    if (other != me.rank.number) send_named(me.rank, other, name, bytes_of(&all.own, 1), call);
     throw;
   }
   exchange_by_name(me, other, name, mine, all, call);

@@ -44,7 +44,8 @@ struct communicator_object : object {
     open_peers = is_revoked() ? 0 : count;
   }
   [[nodiscard]] bool is_revoked() const noexcept {
-    return shared->revoked.load(std::memory_order_relaxed);  // Relaxed: it says only that calls fail.
+    return shared->revoked.load(
+        std::memory_order_relaxed);  // Relaxed: it says only that calls fail.
   }
   [[nodiscard]] int locals_count() const noexcept {
     return peers_first == locals_first ? peers_count : ranks.size() - peers_count;

@@ -458,6 +458,15 @@ void correct_tag(const request_object& r, MPI_Status* status) {
   if (status != MPI_STATUS_IGNORE && m.tag != MPI_ANY_TAG) status->MPI_TAG = m.tag;
 }
 
+bool withdraw_unmet(const request_object& r) {
+  const partitioned_message& m = *r.details->partitions;
+  if (m.sends || m.channel == nullptr || r.complete()) return false;
+  const std::lock_guard hold(meeting().lock);
+  if (m.channel->board.value() != nullptr) return false;
+  m.channel->early_round = 0;
+  return true;
+}
+
 void await_end_of_arrived(state& me, const request_object& r) {
   const partitioned_message& m = *r.details->partitions;
   if (m.sends || m.channel == nullptr) return;

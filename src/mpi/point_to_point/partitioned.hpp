@@ -12,5 +12,8 @@ void correct_tag(const request_object& r, MPI_Status* status);
 // Called for an active request that does not seem complete: when every partition has arrived, waits for the mail that says so.
 // So a test behind MPI_Parrived of all partitions does not fail.
 void await_end_of_arrived(state& me, const request_object& r);
+// Called by MPI_Finalize for an active request. True: it is a receive within the process whose sender has made no request, and no
+// sender will find it active.
+[[nodiscard]] bool withdraw_unmet(const request_object& r);
 
 }  // namespace weft::mpi

@@ -320,9 +320,10 @@ namespace {
   r.own_work.failed = false;
   throw failure(
       MPIX_ERR_PROC_FAILED_PENDING,
-      formatted("a receive from any rank, tag {}, still waits: a rank that its message may come from "
-                "is dead; call MPIX_Comm_failure_ack to wait for those that live",
-                tag_name(r.own_work.match.tag)),
+      formatted(
+          "a receive from any rank, tag {}, still waits: a rank that its message may come from "
+          "is dead; call MPIX_Comm_failure_ack to wait for those that live",
+          tag_name(r.own_work.match.tag)),
       r.where);
 }
 
@@ -475,6 +476,8 @@ void finish_requests(state& me, const char* call, const wait_names& names,
     // The message of a receive that nothing has matched must not be written to memory of the past.
     if (r.work != nullptr && r.work->posted_in != nullptr) {
       me.rank.lists.withdraw(*r.work);
+      withdrawn.push_back(&r);
+    } else if (r.is_partitioned() && withdraw_unmet(r)) {
       withdrawn.push_back(&r);
     }
     if (r.what != request_object::type::generalized) pending.push_back(&r);

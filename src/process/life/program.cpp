@@ -107,6 +107,15 @@ std::vector<std::span<std::byte>> statics_of_only_copy() {
   return all;
 }
 
+// In a job that goes on after failures a rank that fails alone in its process is one that has died: the process ends at once, and
+// the launcher tells the others. Elsewhere this does nothing.
+void end_as_dead_process(const detail::job_rank& rank, int status) {
+  const detail::job& j = *rank.of;
+  if (j.how.on_failure != "error" || j.ranks.size() != 1 || j.node_of_process.size() < 2) return;
+  std::fflush(nullptr);
+  ::_exit(status);
+}
+
 // The exit status. That of a rank which is not alone ends the job when it is not 0.
 int run_rank_of_program(int argc, char** argv, const std::function<program_copy(int)>& load) {
   private_arguments words(argc, argv);
@@ -134,6 +143,7 @@ int run_rank_of_program(int argc, char** argv, const std::function<program_copy(
   const sanitized_stack stack(detail::calling_job_rank("main").main.stack);
   const int status = run_to_the_end(run, copy, argc, words.pointers()) & 0xff;
   if (run.at_once) any_ended_at_once.store(true, std::memory_order_relaxed);
+  if (status != 0) end_as_dead_process(detail::calling_job_rank("main"), status);
   if (status != 0 && world_size() != 1)
     throw rank_failure(formatted("ended with exit status {}, which ends the job", status), status);
   return status;

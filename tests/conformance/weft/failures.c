@@ -177,6 +177,9 @@ int main(int argc, char** argv) {
   per_process = size == 6 ? 2 : 1;
   processes = size / per_process;
   last = size - per_process;
+  int *goes_on = NULL, has_it = 0;
+  EXPECT_INT(MPI_Comm_get_attr(MPI_COMM_WORLD, MPIX_FT, &goes_on, &has_it), MPI_SUCCESS);
+  EXPECT(has_it && *goes_on == 1, "no MPIX_FT");
   agreements_of_all();
   revoked();
   MPI_Comm comm = copy_of(MPI_COMM_WORLD), living, fewer;

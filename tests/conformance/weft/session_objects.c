@@ -100,6 +100,22 @@ static void wrong_calls(void) {
   EXPECT_CLASS(MPI_Comm_create_from_group(others, "others", MPI_INFO_NULL, MPI_ERRORS_RETURN, &made), size > 1 ? MPI_ERR_GROUP : MPI_SUCCESS);
   EXPECT_CLASS(MPI_Intercomm_create_from_groups(world, 0, world, 0, "same", MPI_INFO_NULL, MPI_ERRORS_RETURN, &made),
                rank == 0 ? MPI_ERR_GROUP : MPI_ERR_OTHER);
+  if (size > 1 && rank < 2) { /* The leader of one group fails: the other's does not wait for it. */
+    MPI_Group mine, both;
+    MPI_Group_incl(world, 1, &rank, &mine);
+    MPI_Group_incl(world, 2, (const int[]){0, 1}, &both);
+    if (rank == 0)
+      EXPECT_CLASS(MPI_Intercomm_create_from_groups(mine, 0, both, 1, "one fails", MPI_INFO_NULL, MPI_ERRORS_RETURN, &made),
+                   MPI_ERR_GROUP);
+    MPI_Group first;
+    MPI_Group_incl(world, 1, (const int[]){0}, &first);
+    if (rank == 1)
+      EXPECT_CLASS(MPI_Intercomm_create_from_groups(mine, 0, first, 0, "one fails", MPI_INFO_NULL, MPI_ERRORS_RETURN, &made),
+                   MPI_ERR_OTHER);
+    MPI_Group_free(&mine);
+    MPI_Group_free(&both);
+    MPI_Group_free(&first);
+  }
   if (others != MPI_GROUP_EMPTY) MPI_Group_free(&others);
   MPI_Group_free(&world);
   MPI_Session_finalize(&session);
