@@ -291,6 +291,11 @@ foreach(source IN LISTS sources)
     set_tests_properties(mpi.example.${name}.n${ranks} PROPERTIES LABELS mpi TIMEOUT 300 PROCESSORS 2)
   endforeach()
 endforeach()
+# The process of rank 2 dies; the status is that of the one that was killed.
+add_test(NAME mpi.example.survivors.dies
+  COMMAND ${weftrun} --on-failure error -n 6 --processes 3 --timeout 60 ${example_bin}/survivors 2)
+set_tests_properties(mpi.example.survivors.dies PROPERTIES LABELS mpi TIMEOUT 90 PROCESSORS 2
+  PASS_REGULAR_EXPRESSION "4 ranks go on from step 300.*after 600 steps the rod has 1332.840123")
 add_custom_target(examples-mpi ALL DEPENDS ${programs})
 add_dependencies(test-programs examples-mpi)
 
