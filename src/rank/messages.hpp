@@ -112,11 +112,6 @@ enum class loss : std::uint8_t {
 [[nodiscard]] inline bool is_lost(const rank_state& me, const envelope& wanted) {
   return loss_of(me, wanted) != loss::none;
 }
-// Whether a receive from any rank goes on only once the rank has acknowledged failures: its wait has been interrupted,
-// and it is still posted. The next wait may go on.
-[[nodiscard]] inline bool is_interrupted(const operation& op) noexcept {
-  return op.failed && !op.complete;
-}
 // Called where the ranks of `here` have operations on a revoked communicator: these end.
 void end_operations_of_revoked(worker& here, communicator_state& c);
 // The ranks of `c` that `rank` knows to be dead.

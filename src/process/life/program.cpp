@@ -113,7 +113,7 @@ void end_as_dead_process(const detail::job_rank& rank, int status) {
   const detail::job& j = *rank.of;
   if (j.how.on_failure != "error" || j.ranks.size() != 1 || j.node_of_process.size() < 2) return;
   std::fflush(nullptr);
-  ::_exit(status);
+  ::syscall(SYS_exit_group, status);  // _exit() is the rank's.
 }
 
 // The exit status. That of a rank which is not alone ends the job when it is not 0.
