@@ -172,6 +172,9 @@ std::string peer_failure(const communicator_state& c, int rank, const collective
   } catch (const coded_error& e) {
     why = e.what();
     code = e.code();
+  } catch (const dead_partner& e) {
+    why = e.what();
+    code = process_died;
   } catch (const std::bad_alloc&) {
     why = "there is no memory for it";
     code = no_memory;

@@ -44,6 +44,9 @@ void check_subgroups_alive(communicator_state& c, const char* call) {
   for (const subgroup& s : c.subgroups)
     if (!mine.is_alive(s.process)) [[unlikely]] {
       c.of.ways->wait_for_the_end(*worker::current());
+      // A rank that calls again and again handles what comes: the communicator may be revoked.
+      worker::current()->yield();
+      if (c.revoked.load(std::memory_order_relaxed)) throw_failed(c, call);  // Relaxed: as above.
       throw coded_error(
           formatted("{} on {}: process {} on host {}, which holds some of its ranks, is dead", call,
                     name_of(c), s.process, between.job().host_of(s.process)),

@@ -16,6 +16,7 @@
 #include "remote/handlers.hpp"
 #include "remote/port.hpp"
 #include "remote/reply_table.hpp"
+#include "weft/error.hpp"
 
 namespace weft::detail {
 
@@ -38,6 +39,12 @@ struct offered_send {
   operation* op;
   comm::registered_memory memory;
   std::unique_ptr<std::byte[]> copy;  // The data in a row, for an operation with a layout.
+};
+
+// What a send to a dead process throws.
+class dead_partner : public error {
+ public:
+  using error::error;
 };
 
 // Marks an operation as failed; with a worker, completes it too.

@@ -23,10 +23,11 @@ void remote_messaging::wait_for_the_end(worker& here) const {
 
 void remote_messaging::throw_dead(const rank_state& me, const peer& to) const {
   wait_for_the_end(*me.home);
+  me.home->yield();  // A rank that tries again and again handles what comes.
   const int process = address_of(to.number).process;
-  throw error("rank " + std::to_string(me.number) + ": rank " + std::to_string(to.number) +
-              " cannot be reached: its process " + std::to_string(process) + " on host " +
-              between_.job().host_of(process) + " is dead");
+  throw dead_partner("rank " + std::to_string(me.number) + ": rank " + std::to_string(to.number) +
+                     " cannot be reached: its process " + std::to_string(process) + " on host " +
+                     between_.job().host_of(process) + " is dead");
 }
 
 bool remote_messaging::is_dead(const rank_state& r, std::uint32_t context, int rank) const {

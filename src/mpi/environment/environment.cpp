@@ -19,6 +19,7 @@
 #include "mpi/point_to_point/transfer.hpp"
 #include "mpi/point_to_point/type_ledger.hpp"
 #include "process/life/late_rank.hpp"
+#include "rank/remote.hpp"
 #include "trace/trace.hpp"
 #include "weft/run.hpp"
 
@@ -30,13 +31,23 @@ namespace {
 std::atomic<bool> has_been_initialized{false};
 std::atomic<bool> has_been_finalized{false};
 
+// Those that live meet, though some have died or the program has revoked the world.
+void meet_living(state& me, const char* call) {
+  try {
+    detail::meet(*me.world->shared, me.world->own, call);
+  } catch (const detail::dead_partner&) {
+  } catch (const detail::coded_error& e) {
+    if (e.code() != detail::process_died && e.code() != detail::revoked) throw;
+  }
+}
+
 // The meeting at the end of MPI_Init. A thread that a rank makes may call MPI only when every rank of its worker gives the
 // hand-off lock up outside of calls; behind this meeting all ranks do.
 void start_together(state& me) {
   worker& here = *me.rank.home;
   (void)here.enter_shared();
   if (me.thread_level >= MPI_THREAD_SERIALIZED) here.share();
-  weft::detail::meet(*me.world->shared, me.world->own, "MPI_Init");
+  meet_living(me, "MPI_Init");  // One that has left MPI_Init may be dead already.
   me.usable = me.rank.of->checks == nullptr;
   me.rank.tell_faces_if_shared();
   here.leave_shared();
@@ -66,15 +77,6 @@ void initialize(state& me, int required, int* provided) {
   me.open.store(true, std::memory_order_relaxed);
   start_together(me);
   if (provided != nullptr) *provided = me.thread_level;
-}
-
-// Those that live end MPI, though some have died or the program has revoked the world.
-void meet_living(state& me, const char* call) {
-  try {
-    detail::meet(*me.world->shared, me.world->own, call);
-  } catch (const detail::coded_error& e) {
-    if (e.code() != detail::process_died && e.code() != detail::revoked) throw;
-  }
 }
 
 void copy_text(const std::string& text, std::size_t room, char* to, int* length) {

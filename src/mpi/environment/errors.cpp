@@ -7,6 +7,7 @@
 #include "mpi/object/error_handler.hpp"
 #include "mpi/object/state.hpp"
 #include "process/life/late_rank.hpp"
+#include "rank/remote.hpp"
 
 namespace weft::mpi {
 namespace {
@@ -289,6 +290,8 @@ failure current_failure() {
     return f;
   } catch (const detail::coded_error& e) {
     return {class_of(e.code()), e.what()};
+  } catch (const detail::dead_partner& e) {
+    return {MPIX_ERR_PROC_FAILED, e.what()};
   } catch (const error& e) {
     return {MPI_ERR_OTHER, e.what()};
   } catch (const std::bad_alloc&) {

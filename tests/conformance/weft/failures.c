@@ -150,6 +150,8 @@ static void told_of_death(MPI_Comm comm) {
     EXPECT_INT(MPI_Send(&value, 1, MPI_INT, 0, 3, comm), MPI_SUCCESS);
   }
   EXPECT_CLASS(MPI_Recv(&value, 1, MPI_INT, last, 3, comm, MPI_STATUS_IGNORE), MPIX_ERR_PROC_FAILED);
+  EXPECT_CLASS(MPI_Send(&value, 1, MPI_INT, last, 3, comm), MPIX_ERR_PROC_FAILED);
+  EXPECT_CLASS(MPI_Ssend(&value, 1, MPI_INT, last, 3, comm), MPIX_ERR_PROC_FAILED);
   EXPECT_CLASS(MPI_Barrier(comm), MPIX_ERR_PROC_FAILED);
   EXPECT_INT(MPIX_Comm_get_failed(comm, &failed), MPI_SUCCESS);
   EXPECT_INT(size_of(failed), per_process);
