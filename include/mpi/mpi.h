@@ -1,6 +1,6 @@
 /* MPI in C, with the handle values, constants and structures of the standard ABI (MPI 5.0, chapter
- * "Application Binary Interface"). Whole chapters that weft has not are in mpi_absent.h: they can be named
- * and linked, and a call of one is an error that says so. docs/mpi.md has the list.
+ * "Application Binary Interface"). What weft has not is in mpi_absent.h: it can be named
+ * and linked, and a call of it is an error that says so. docs/mpi.md has the list.
  *
  * Every function exists twice, MPI_X and PMPI_X (profiling): MPI_X is weak. */
 #ifndef WEFT_MPI_H
@@ -1208,6 +1208,27 @@ WEFT_MPI_DECLARE(int, MPI_Comm_create_from_group,
 WEFT_MPI_DECLARE(int, MPI_Comm_free, (MPI_Comm* comm))
 WEFT_MPI_DECLARE(int, MPI_Comm_get_parent, (MPI_Comm* parent))
 WEFT_MPI_DECLARE(int, MPI_Comm_disconnect, (MPI_Comm* comm))
+
+/* --- Processes that start later ----------------------------------------------------------------- */
+WEFT_MPI_DECLARE(int, MPI_Comm_spawn,
+                 (const char* command, char* argv[], int maxprocs, MPI_Info info, int root,
+                  MPI_Comm comm, MPI_Comm* intercomm, int array_of_errcodes[]))
+WEFT_MPI_DECLARE(int, MPI_Comm_spawn_multiple,
+                 (int count, char* array_of_commands[], char** array_of_argv[],
+                  const int array_of_maxprocs[], const MPI_Info array_of_info[], int root,
+                  MPI_Comm comm, MPI_Comm* intercomm, int array_of_errcodes[]))
+WEFT_MPI_DECLARE(int, MPI_Open_port, (MPI_Info info, char* port_name))
+WEFT_MPI_DECLARE(int, MPI_Close_port, (const char* port_name))
+WEFT_MPI_DECLARE(int, MPI_Comm_accept,
+                 (const char* port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* newcomm))
+WEFT_MPI_DECLARE(int, MPI_Comm_connect,
+                 (const char* port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* newcomm))
+WEFT_MPI_DECLARE(int, MPI_Comm_join, (int fd, MPI_Comm* intercomm))
+WEFT_MPI_DECLARE(int, MPI_Publish_name,
+                 (const char* service_name, MPI_Info info, const char* port_name))
+WEFT_MPI_DECLARE(int, MPI_Unpublish_name,
+                 (const char* service_name, MPI_Info info, const char* port_name))
+WEFT_MPI_DECLARE(int, MPI_Lookup_name, (const char* service_name, MPI_Info info, char* port_name))
 WEFT_MPI_DECLARE(int, MPI_Comm_set_name, (MPI_Comm comm, const char* comm_name))
 WEFT_MPI_DECLARE(int, MPI_Comm_get_name, (MPI_Comm comm, char* comm_name, int* resultlen))
 WEFT_MPI_DECLARE(int, MPI_Comm_set_info, (MPI_Comm comm, MPI_Info info))
@@ -1925,7 +1946,6 @@ WEFT_MPI_DECLARE(int, MPI_T_source_get_num, (int* num_sources))
 
 #define WEFT_MPI_DECLARE_ABSENT(name, parameters) WEFT_MPI_DECLARE(int, name, parameters)
 #define WEFT_MPI_DECLARE_TOOL(error, name, parameters) WEFT_MPI_DECLARE(int, name, parameters)
-WEFT_MPI_DYNAMIC_PROCESSES(WEFT_MPI_DECLARE_ABSENT)
 WEFT_MPI_TOOLS(WEFT_MPI_DECLARE_TOOL)
 #undef WEFT_MPI_DECLARE_ABSENT
 #undef WEFT_MPI_DECLARE_TOOL

@@ -1,6 +1,5 @@
-/* What MPI 5.0 has and weft has not, so that programs which only mention it compile and link. A call of
- * a function of the first list ends in MPI_ERR_UNSUPPORTED_OPERATION. Of the tools interface all is there but
- * enumerations, of which there are none: what asks for one is told so.
+/* What MPI 5.0 has and weft has not, so that programs which only mention it compile and link: enumerations of the tools
+ * interface, of which there are none. What asks for one is told so.
  *
  * Included by mpi.h alone. */
 #ifndef WEFT_MPI_ABSENT_H
@@ -109,25 +108,6 @@ typedef void(MPI_T_event_dropped_cb_function)(MPI_Count count,
                                               void* user_data);
 
 /* --- Functions: X(name, parameters), each returns an int ------------------------------------------- */
-#define WEFT_MPI_DYNAMIC_PROCESSES(X)                                                              \
-  X(MPI_Close_port, (const char* port_name))                                                       \
-  X(MPI_Comm_accept,                                                                               \
-    (const char* port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* newcomm))            \
-  X(MPI_Comm_connect,                                                                              \
-    (const char* port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* newcomm))            \
-  X(MPI_Comm_join, (int fd, MPI_Comm* intercomm))                                                  \
-  X(MPI_Comm_spawn,                                                                                \
-    (const char* command, char* argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm,      \
-     MPI_Comm* intercomm, int array_of_errcodes[]))                                                \
-  X(MPI_Comm_spawn_multiple,                                                                       \
-    (int count, char* array_of_commands[], char** array_of_argv[], const int                       \
-     array_of_maxprocs[], const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm*       \
-     intercomm, int array_of_errcodes[]))                                                          \
-  X(MPI_Lookup_name, (const char* service_name, MPI_Info info, char* port_name))                   \
-  X(MPI_Open_port, (MPI_Info info, char* port_name))                                               \
-  X(MPI_Publish_name, (const char* service_name, MPI_Info info, const char* port_name))            \
-  X(MPI_Unpublish_name, (const char* service_name, MPI_Info info, const char* port_name))
-
 /* X(error, name, parameters): what a call returns that asks for what there is not. */
 #define WEFT_MPI_TOOLS(X)                                                                          \
   X(MPI_T_ERR_INVALID_INDEX, MPI_T_category_get_categories,                                        \

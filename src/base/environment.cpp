@@ -33,7 +33,8 @@ std::string setting_name_of(std::string_view variable) {
 }  // namespace
 
 std::vector<std::string> remarks_on_environment() {
-  // From weftrun to the processes it starts; for weftcc and its kin; a rank's own, which may reach what it starts.
+  // From weftrun to the processes it starts; for weftcc and its kin; a rank's own, which may reach what it starts;
+  // from a job to one that it spawns, and for both.
   std::vector<std::string> known{"WEFT_JOB",
                                  told_variable,
                                  lent_plugins_variable,
@@ -43,7 +44,11 @@ std::vector<std::string> remarks_on_environment() {
                                  "WEFT_CXX",
                                  "WEFT_FC",
                                  "WEFT_RANK",
-                                 "WEFT_LOCAL_RANK"};
+                                 "WEFT_LOCAL_RANK",
+                                 "WEFT_PARENT",
+                                 "WEFT_INITIAL_ERRHANDLER",
+                                 "WEFT_NAMES",
+                                 "WEFT_RUN"};
   for (const setting& row : settings()) known.push_back(row.environment_name());
   std::vector<std::string> remarks;
   if (::getauxval(AT_SECURE) != 0) return {};  // None has.

@@ -255,8 +255,8 @@ bool break_communicators_with_dead(worker& here, messaging& of) {
         here, *c,
         encoded_failure(
             no_rank, process_died, "",
-            formatted("{}: process {} on host {}, which holds some of its ranks, is dead",
-                      name_of(*c), process, of.ways->between().job().host_of(process))));
+            formatted("{}: {}, which holds some of its ranks, is dead", name_of(*c),
+                      of.ways->name_of_process(process))));
   return !found.empty();
 }
 

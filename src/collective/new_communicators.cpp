@@ -14,10 +14,12 @@
 #include "collective/buffer_exposure.hpp"
 #include "collective/calls.hpp"
 #include "collective/control_messages.hpp"
+#include "collective/joining.hpp"
 #include "collective/meetings.hpp"
 #include "collective/new_communicators.hpp"
 #include "collective/subgroups.hpp"
 #include "rank/names.hpp"
+#include "rank/remote.hpp"
 #include "rank/source_validation.hpp"
 #include "weft/communicator.hpp"
 
@@ -29,12 +31,12 @@ namespace {
 
 // Whether the ranks of each worker, of whatever process, follow one another, and no process has so
 // many workers that they combine in a tree.
-bool workers_in_rank_order(const job& j, const std::vector<int>& ranks) {
+bool workers_in_rank_order(const messaging& of, const std::vector<int>& ranks) {
   std::map<int, int> workers_of;
   std::set<std::pair<int, int>> left;
   std::pair<int, int> last{-1, -1};
   for (const int rank : ranks) {
-    const rank_place& place = j.places[static_cast<std::size_t>(rank)];
+    const rank_place place = place_of(of, rank);
     const std::pair<int, int> home{place.process, place.worker};
     if (home == last) continue;
     if (!left.insert(home).second || ++workers_of[place.process] > static_cast<int>(tree_width))
@@ -48,6 +50,13 @@ bool workers_in_rank_order(const job& j, const std::vector<int>& ranks) {
 
 // False when a node's subgroups do not follow each other.
 bool communicator_state::group_subgroups_by_node() {
+  if (reaches_other_jobs(*this)) {  // Each job numbers nodes by itself: a subgroup counts as one.
+    node_of_subgroup.resize(subgroups.size());
+    std::iota(node_of_subgroup.begin(), node_of_subgroup.end(), 0);
+    nodes.resize(subgroups.size());
+    for (std::size_t s = 0; s < subgroups.size(); ++s) nodes[s].push_back(static_cast<int>(s));
+    return true;
+  }
   std::map<int, int> places;  // Of nodes.
   for (const subgroup& s : subgroups) {
     const auto process = static_cast<std::size_t>(s.process);
@@ -76,7 +85,7 @@ communicator_state::communicator_state(messaging& in, const std::vector<int>& ra
   std::map<int, std::size_t> subgroup_of;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const auto rank = static_cast<int>(i);
-    const rank_place& place = j.places[static_cast<std::size_t>(ranks[i])];
+    const rank_place place = place_of(of, ranks[i]);
     if (subgroup_of.emplace(place.process, subgroups.size()).second)
       subgroups.push_back({place.process, {}});
     else if (place.process != subgroups.back().process)
@@ -103,12 +112,12 @@ communicator_state::communicator_state(messaging& in, const std::vector<int>& ra
   if (spans_processes()) {
     auto places = std::make_shared<std::int32_t[]>(ranks.size());
     for (std::size_t i = 0; i < ranks.size(); ++i)
-      places[static_cast<std::ptrdiff_t>(i)] = j.places[static_cast<std::size_t>(ranks[i])].process;
+      places[static_cast<std::ptrdiff_t>(i)] = place_of(of, ranks[i]).process;
     processes = std::move(places);
   }
   const bool nodes_in_order = group_subgroups_by_node();
   combines_in_rank_order =
-      subgroups_in_rank_order && nodes_in_order && workers_in_rank_order(j, ranks);
+      subgroups_in_rank_order && nodes_in_order && workers_in_rank_order(of, ranks);
   groups = std::vector<worker_group>(ranks_of.size());
   for (std::size_t g = 0; g < groups.size(); ++g) {
     groups[g].members = std::move(ranks_of[g]);
@@ -220,8 +229,9 @@ std::vector<place_in_group> make_groups(communicator_state& c,
   for (std::size_t i = 0; i < order.size(); ++i)
     groups += i == 0 || color_of(i) != color_of(i - 1) ? 1 : 0;
   std::uint32_t context = take(groups);
+  const std::uint32_t step = reaches_other_jobs(c) ? 1 : c.of.context_step();
   std::vector<place_in_group> places(requests.size());
-  for (std::size_t begin = 0; begin < order.size(); context += c.of.context_step()) {
+  for (std::size_t begin = 0; begin < order.size(); context += step) {
     std::size_t end = begin;
     std::vector<int> ranks;
     bool any_here = false;
@@ -239,10 +249,15 @@ std::vector<place_in_group> make_groups(communicator_state& c,
   return places;
 }
 
+// The first of `count` contexts for communicators out of the ranks of `c`.
+std::uint32_t contexts_for(const communicator_state& c, std::uint32_t count) {
+  return reaches_other_jobs(c) ? draw_joined_contexts(count) : c.of.take_contexts(count);
+}
+
 // The first of `count` contexts: the leader of the first subgroup takes them and tells the others.
 std::uint32_t agree_on_contexts(communicator_state& c, const collective_call& call, int rank,
                                 const wait_description& what, std::uint32_t count) {
-  std::uint32_t first = c.here == 0 ? c.of.take_contexts(count) : 0;
+  std::uint32_t first = c.here == 0 ? contexts_for(c, count) : 0;
   const max most;
   const reduction how = make_reduction<std::uint32_t>(most, 1);
   reduce_over_subgroups(c, call, rank, what, how, reinterpret_cast<std::byte*>(&first));
@@ -394,16 +409,16 @@ void check_early_messages(rank_state& me, communicator_state& c) {
 }
 
 communicator join(messaging& of, rank_state& me, const std::vector<int>& ranks,
-                  std::uint32_t context) {
+                  std::uint32_t context, std::uint32_t key) {
   const auto rank =
       static_cast<int>(std::find(ranks.begin(), ranks.end(), me.number) - ranks.begin());
   const auto here = std::count_if(ranks.begin(), ranks.end(), [&](int r) {
-    return of.in_job.places[static_cast<std::size_t>(r)].rank != nullptr;
+    return place_of(of, r).rank != nullptr;
   });
   const auto take = [&] {
     if (here == 1) return communicator_state::make(of, ranks, context);
     const std::lock_guard hold(of.coming.lock);
-    auto [at, first] = of.coming.by_context.try_emplace(context);
+    auto [at, first] = of.coming.by_context.try_emplace(key);
     if (first) at->second = {communicator_state::make(of, ranks, context), static_cast<int>(here)};
     const auto made = at->second.state;
     if (--at->second.left == 0) of.coming.by_context.erase(at);
@@ -436,7 +451,7 @@ communicator create_group(communicator_state& c, int rank, std::span<const int> 
   const wait_description what{name, c.context, first, tag, 0};
   control_messages with(me, what, lengths::any);
   if (rank == first) {
-    mine.context = c.of.take_contexts(1);
+    mine.context = contexts_for(c, 1);
     for (const int r : ranks)
       if (r != rank)
         with.send(c.to(r), r, {c.context | group_context, rank, tag},
@@ -459,6 +474,11 @@ communicator create_group(communicator_state& c, int rank, std::span<const int> 
 communicator create_named(rank_state& me, named_inbox& inbox, const std::vector<int>& numbers,
                           std::string_view name, const char* call) {
   me.home->check_stopped();
+  if (const auto far = std::ranges::find_if(
+          numbers, [&](int number) { return is_of_other_job(*me.shared, number); });
+      far != numbers.end())
+    throw error(std::string(call) +
+                ": the group has ranks of another job: make the communicator out of one that has them all");
   group_call mine{0, static_cast<std::int32_t>(numbers.size()), as_number(numbers)};
   const int first = numbers.front();
   if (me.number == first) {

@@ -33,9 +33,13 @@ namespace weft::detail {
                                         const char* call);
 
 // Called by all that `ranks`, numbers in the world, names, once each, with a context that one of them
-// took from the job and told the others.
+// took from the job and told the others. `key` tells calls of two communicators apart that have one context.
 [[nodiscard]] communicator join(messaging& of, rank_state& me, const std::vector<int>& ranks,
-                                std::uint32_t context);
+                                std::uint32_t context, std::uint32_t key);
+[[nodiscard]] inline communicator join(messaging& of, rank_state& me, const std::vector<int>& ranks,
+                                       std::uint32_t context) {
+  return join(of, me, ranks, context, context);
+}
 
 // What came for the communicator before this process had made it, and so was kept as it was. Called by a
 // rank that gets the communicator, before it uses it.

@@ -123,10 +123,11 @@ void remote_subgroups::find_meetings(communicator_state& c) {
 // a cache line on its way.
 comm::am remote_subgroups::word_to(const peer& leader, std::uint32_t context) const noexcept {
   comm::am made;
-  made.to = ways_.address_of(leader.number);
+  const remote_messaging::way& there = ways_.way_to(leader.number);
+  made.to = {there.process, there.worker};
   made.handler = said_;
   made.tag = context;
-  made.head = {static_cast<std::uint64_t>(leader.number), 0};
+  made.head = {static_cast<std::uint64_t>(there.number), 0};
   return made;
 }
 
@@ -150,7 +151,7 @@ remote_subgroups::call_question::call_question(remote_subgroups& of, const rank_
       process_(of.ways_.address_of(to.number).process),
       name_(asked_.add({}, process_)) {
   of.post(*leader.home, of.ways_.address_of(to.number), of.call_asked_, context,
-          {static_cast<std::uint64_t>(to.number), name_}, sequence, {});
+          {static_cast<std::uint64_t>(of.ways_.way_to(to.number).number), name_}, sequence, {});
 }
 
 remote_subgroups::call_question::~call_question() {

@@ -39,7 +39,6 @@ struct small_message {
 void check_subgroups_alive(communicator_state& c, const char* call) {
   if (c.revoked.load(std::memory_order_relaxed))
     throw_failed(c, call);  // Relaxed: it says only that.
-  const network& between = c.of.ways->between();
   const remote::port mine = remote::port::of(*worker::current());
   for (const subgroup& s : c.subgroups)
     if (!mine.is_alive(s.process)) [[unlikely]] {
@@ -48,8 +47,8 @@ void check_subgroups_alive(communicator_state& c, const char* call) {
       worker::current()->yield();
       if (c.revoked.load(std::memory_order_relaxed)) throw_failed(c, call);  // Relaxed: as above.
       throw coded_error(
-          formatted("{} on {}: process {} on host {}, which holds some of its ranks, is dead", call,
-                    name_of(c), s.process, between.job().host_of(s.process)),
+          formatted("{} on {}: {}, which holds some of its ranks, is dead", call, name_of(c),
+                    c.of.ways->name_of_process(s.process)),
           process_died);
     }
 }

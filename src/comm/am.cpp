@@ -44,7 +44,7 @@ void local_device::send_gathered(peer_state& to) noexcept {
   all->header = {};
   all->header.kind = static_cast<std::uint8_t>(message_kind::gathered);
   const std::span<const std::byte> parts[1] = {all->bytes()};
-  if (to.route->to->send(to.number, all->header, parts, nullptr) == status::retry) {
+  if (to.route->to->send(to.way, all->header, parts, nullptr) == status::retry) {
     backlog_.push(all);
     ++backlog_count_;
     return;

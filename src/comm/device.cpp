@@ -11,6 +11,8 @@
 
 namespace weft::comm {
 
+static constexpr std::int64_t joined_sleep_ns_max = 1'000'000;
+
 // --- Set-up ---
 
 local_device::local_device(runtime& owner, int index,
@@ -33,7 +35,7 @@ local_device::local_device(runtime& owner, int index,
 local_device::~local_device() {
   registrations_.clear();
   for (auto& each : exposures_)
-    for (std::size_t i = 0; each.begin != nullptr && i < channels_.size(); ++i)
+    for (std::size_t i = 0; each.begin != nullptr && i < each.regions.size(); ++i)
       channels_[i]->to->deregister(each.regions[i]);
   channels_.clear();  // From here on nobody uses the memory of operations.
   operations_.each([](operation& each) {
@@ -62,13 +64,7 @@ void local_device::connect(const std::vector<std::vector<std::vector<std::byte>>
   self_ = self;
   for (auto& each : channels_) {
     each->to->connect(addresses[each->index], self);
-    each->traits = each->to->traits();
-    each->eager_bytes = std::min(shared_.options.eager_bytes,
-                                 each->traits.message_bytes_max - sizeof(notification));
-    const bool copies = each->traits.inject_bytes_max >= each->eager_bytes;
-    each->eager_send_bytes = each->traits.can_get && copies
-                                 ? std::min(each->eager_bytes, twice_copied_bytes_max)
-                                 : each->eager_bytes;
+    learn(*each);
   }
   std::size_t longest = 0;
   for (const auto& each : channels_) longest = std::max(longest, each->traits.message_bytes_max);
@@ -78,13 +74,23 @@ void local_device::connect(const std::vector<std::vector<std::vector<std::byte>>
     for (const auto& each : channels_) each->traits.inject_bytes_max = 0;
   }
   peers_.resize(places.size());
-  lost_ = std::vector<std::atomic<bool>>(static_cast<std::size_t>(shared_.process_count));
+  lost_ = std::vector<std::atomic<bool>>(shared_.processes_max());
   for (std::uint32_t i = 0; i < peers_.size(); ++i) {
     peers_[i].who = places[i];
-    peers_[i].number = i;
+    peers_[i].number = peers_[i].way = i;
     for (auto& each : channels_)
       if (peers_[i].route == nullptr && each->to->reaches(i)) peers_[i].route = each.get();
   }
+}
+
+void local_device::learn(channel& connected) const noexcept {
+  connected.traits = connected.to->traits();
+  connected.eager_bytes = std::min(shared_.options.eager_bytes,
+                                   connected.traits.message_bytes_max - sizeof(notification));
+  const bool copies = connected.traits.inject_bytes_max >= connected.eager_bytes;
+  connected.eager_send_bytes = connected.traits.can_get && copies
+                                   ? std::min(connected.eager_bytes, twice_copied_bytes_max)
+                                   : connected.eager_bytes;
 }
 
 // --- Peers ---
@@ -156,7 +162,7 @@ status local_device::transmit(peer_state& to, const wire_header& header, wire_pa
     if (to.gathered != nullptr) send_gathered(to);
     if (to.kept != 0) return insisting_ && keep(to, header, parts) ? status::done : status::retry;
   }
-  const status said = to.route->to->send(to.number, header, parts, context);
+  const status said = to.route->to->send(to.way, header, parts, context);
   if (said == status::retry) [[unlikely]]
     return insisting_ && keep(to, header, parts) ? status::done : status::retry;
   if (said != status::failed) {
@@ -569,9 +575,12 @@ std::span<const doorbell> local_device::ring_list() noexcept {
 
 std::int64_t local_device::sleep_limit_ns() const noexcept {
   std::int64_t least = -1;
-  for (const auto& each : channels_)
-    if (const std::int64_t limit = each->traits.sleep_ns_max; limit >= 0)
-      least = least < 0 ? limit : std::min(least, limit);
+  for (const auto& each : channels_) {
+    std::int64_t limit = each->traits.sleep_ns_max;
+    // The owner sleeps on one word only.
+    if (each->is_joined) limit = limit < 0 ? joined_sleep_ns_max : std::min(limit, joined_sleep_ns_max);
+    if (limit >= 0) least = least < 0 ? limit : std::min(least, limit);
+  }
   return least;
 }
 

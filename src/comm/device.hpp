@@ -61,6 +61,12 @@ class local_device final : public device {
                std::span<const comm::address> places, std::uint32_t self);
   // A process that no transport reaches, -1 for none. Called after connect().
   [[nodiscard]] int process_without_way() const noexcept;
+  // Adds `made` as ways to endpoints of other jobs. `addresses[transport][endpoint]` and `places[endpoint]` are of a table that
+  // is the same at all of them; a place with a process of this job, or -1, is no new peer. Called by the device's thread,
+  // outside of handlers.
+  void join(std::vector<std::unique_ptr<transport>> made,
+            const std::vector<std::vector<std::vector<std::byte>>>& addresses,
+            std::span<const comm::address> places, std::uint32_t self);
   // transport::shut_down() of all its transports.
   [[nodiscard]] bool shut_down() noexcept;
 
@@ -79,6 +85,7 @@ class local_device final : public device {
   status post_insisting(Operation wanted) noexcept;
   // Whether the caller is a handler of this device.
   [[nodiscard]] bool in_handler() const noexcept { return in_progress_ || pumping_; }
+  [[nodiscard]] bool is_of_other_job(int process) const noexcept;
   // Whether a process is dead and all that came from it has been delivered here. Relaxed: posts and
   // progress hold the lock.
   [[nodiscard]] bool has_lost(int process) const noexcept {
@@ -107,7 +114,7 @@ class local_device final : public device {
   void hand_over(operation* to_this_device) noexcept { handed_.push(to_this_device); }
 
  private:
-  struct alignas(padding_bytes) channel final : arrivals {  // Written by every send.
+  struct alignas(padding_bytes) channel : arrivals {  // Written by every send.
     channel(local_device& device, std::unique_ptr<transport> transport) noexcept
         : owner(device), to(std::move(transport)) {}
     void delivered(std::uint32_t peer, const wire_header& header,
@@ -122,13 +129,25 @@ class local_device final : public device {
     transport_traits traits;
     std::size_t eager_bytes = 0;       // The limit for ams, whose handlers get the data in place.
     std::size_t eager_send_bytes = 0;  // The limit for sends, whose receives copy the data.
-    std::uint8_t index = 0;
+    std::uint8_t index = 0;  // Of the key in a remote_memory that is for it.
+    bool is_joined = false;  // It leads to other jobs.
     unsigned idle_polls = 0, skips = 0;
+  };
+
+  // Its transport numbers endpoints by a table of its own.
+  struct joined_channel final : channel {
+    using channel::channel;
+    void delivered(std::uint32_t peer, const wire_header& header,
+                   std::span<const std::byte> payload) noexcept override;
+    void peer_failed(std::uint32_t peer, const char* why) noexcept override;
+    void refused(std::uint32_t peer, const char* why) noexcept override;
+    std::vector<std::uint32_t> numbers;  // In peers_; no_endpoint: none.
   };
 
   struct peer_state {
     channel* route = nullptr;
     comm::address who;
+    std::uint32_t way = 0;      // Its number for the transport of the route.
     std::uint32_t kept = 0;     // Messages to it in the backlog; one more while some are gathered.
     place* gathered = nullptr;  // Small ones that go together.
     std::uint32_t number = 0;
@@ -148,6 +167,9 @@ class local_device final : public device {
     std::int32_t process = -1;           // The only process that may use it; -1: all.
     std::vector<memory_region> regions;  // One per channel.
   };
+
+  // What the transport can, now that it is connected.
+  void learn(channel& connected) const noexcept;
 
   // --- device.cpp: what the protocols use ---
   [[nodiscard]] peer_state* find_peer(const comm::address& who) noexcept;

@@ -29,14 +29,15 @@ remote_memory local_device::expose(std::span<std::byte> memory, peer_access peer
   const bool far = is_far(accelerator_, memory.data());
   remote_memory known;
   for (std::size_t i = 0; i < channels_.size(); ++i) {
-    if (process >= 0 && !leads_to(*channels_[i], process)) continue;
+    const std::size_t key = channels_[i]->index;
+    if (process >= 0 ? !leads_to(*channels_[i], process) : channels_[i]->is_joined) continue;
     // Also when this process can reach nobody's memory: others may be able to reach this one's.
     if (!far)
       made.regions[i] = channels_[i]->to->register_memory(memory, peers);
     else if (!expose_far(*channels_[i]->to, memory, peers, made.regions[i]))
-      known.by_messages |= static_cast<std::uint8_t>(1u << i);
-    if (i < known_channels)
-      std::memcpy(&known.keys[3 * i], &made.regions[i].key, sizeof(remote_key));
+      known.by_messages |= static_cast<std::uint8_t>(1u << key);
+    if (key < known_channels)
+      std::memcpy(&known.keys[3 * key], &made.regions[i].key, sizeof(remote_key));
   }
   made.begin = memory.data();
   made.size = memory.size();
@@ -78,7 +79,7 @@ void local_device::end_exposure(const remote_memory& exposed) noexcept {
     if (each.why == purpose::reply && each.offset == exposed.region)
       each.result = outcome::canceled;
   });
-  for (std::size_t i = 0; i < channels_.size(); ++i)
+  for (std::size_t i = 0; i < ended.regions.size(); ++i)
     if (ended.regions[i].handle != nullptr || ended.regions[i].begin != nullptr)
       channels_[i]->to->deregister(ended.regions[i]);
   ended.begin = nullptr;

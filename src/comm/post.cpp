@@ -164,7 +164,8 @@ std::string_view device::transport_to(int process, int which) const noexcept {
   return local(*this).transport_name(address{process, which});
 }
 bool device::is_alive(int process) const noexcept {
-  return process >= 0 && process < owner_.process_count() && !local(*this).has_lost(process);
+  return process >= 0 && process < owner_.internals().known_processes() &&
+         !local(*this).has_lost(process);
 }
 bool device::arm() noexcept {
   const device_guard guard(local(*this).lock());

@@ -141,13 +141,23 @@ void local_device::notice_failures() noexcept {
   if (epoch == failures_seen_) return;
   failures_seen_ = epoch;
   for (peer_state& each : peers_) {
-    if (each.number == self_ || !shared_.has_failed(each.who.process) || each.told) continue;
+    if (each.number == self_ || each.who.process < 0 || !shared_.has_failed(each.who.process) || each.told) continue;
     each.told = true;
     const std::string why = shared_.why_failed(each.who.process);
-    for (auto& by : channels_)
-      if (by->to->reaches(each.number)) by->to->mark_failed(each.number, why.c_str());
-    if (each.route == nullptr || !each.route->to->reaches(each.number)) lose(each);
+    if (is_of_other_job(each.who.process)) {
+      if (each.route != nullptr) each.route->to->mark_failed(each.way, why.c_str());
+    } else {
+      for (auto& by : channels_)
+        if (!by->is_joined && by->to->reaches(each.number))
+          by->to->mark_failed(each.number, why.c_str());
+    }
+    if (each.route == nullptr || !each.route->to->reaches(each.way)) lose(each);
   }
+  // This device has no way to them, and nothing of theirs.
+  for (int p = shared_.process_count; p < shared_.known_processes(); ++p)
+    if (shared_.has_failed(p) &&
+        std::ranges::none_of(peers_, [&](const peer_state& each) { return each.who.process == p; }))
+      lost_[static_cast<std::size_t>(p)].store(true, std::memory_order_relaxed);
 }
 
 // Once no message of them waits for room here.
@@ -243,7 +253,7 @@ int local_device::send_backlog() noexcept {
     peer_state& to = peers_[kept->peer];
     const std::span<const std::byte> parts[1] = {kept->bytes()};
     if (to.full_in_pass == pass_ ||
-        to.route->to->send(to.number, kept->header, parts, nullptr) == status::retry) {
+        to.route->to->send(to.way, kept->header, parts, nullptr) == status::retry) {
       to.full_in_pass = pass_;
       backlog_.push(kept);
       continue;

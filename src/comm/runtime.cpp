@@ -127,13 +127,15 @@ std::string key_for(weft::bootstrap& job) {
 
 }  // namespace
 
-void runtime::state::join(weft::bootstrap& with, const endpoint_maker& make_endpoints) {
+void runtime::state::join(weft::bootstrap& with) {
   check(options);
   process = with.process();
   process_count = with.process_count();
-  failed = std::vector<published<bool>>(static_cast<std::size_t>(process_count));
-  told = std::vector<std::atomic<bool>>(static_cast<std::size_t>(process_count));
-  reasons.resize(static_cast<std::size_t>(process_count));
+  known_processes_.store(process_count, std::memory_order_relaxed);
+  failed = std::vector<published<bool>>(processes_max());
+  told = std::vector<std::atomic<bool>>(processes_max());
+  reasons.resize(processes_max());
+  first_endpoint.reserve(processes_max() + 1);
 
   text_writer mine;
   for (int i = 0; i < options.devices; ++i) {
@@ -216,7 +218,7 @@ void runtime::state::check_ways(weft::bootstrap& with) const {
 }
 
 void runtime::state::mark_failed(int which, std::string_view why) noexcept {
-  if (which < 0 || which >= process_count || which == process) return;
+  if (which < 0 || which >= known_processes() || which == process) return;
   const auto index = static_cast<std::size_t>(which);
   {
     const std::scoped_lock lock(setting_up);
@@ -247,7 +249,9 @@ void runtime::state::tell_of_failure(int which) noexcept {
 runtime::runtime(weft::bootstrap& job, const runtime_options& how,
                  const endpoint_maker& make_endpoints) {
   state_ = std::make_unique<state>(*this, how);
-  state_->join(job, make_endpoints ? make_endpoints : default_endpoints(job, state_->options));
+  state_->make_endpoints =
+      make_endpoints ? make_endpoints : default_endpoints(job, state_->options);
+  state_->join(job);
 }
 
 runtime::~runtime() {
@@ -261,6 +265,20 @@ runtime::~runtime() {
   if (state_->leave) state_->leave();
 }
 
+int runtime::state::add_processes(std::span<const int> devices_of) {
+  const std::scoped_lock lock(setting_up);
+  const int first = known_processes();
+  if (static_cast<std::size_t>(first) + devices_of.size() > processes_max())
+    throw error(formatted(
+        "process {} has been joined with {} processes of other jobs, and {} more would be beyond the "
+        "limit of {}: start fewer, or ranks of one process",
+        process, first - process_count, devices_of.size(), processes_of_other_jobs_max));
+  for (const int count : devices_of)
+    first_endpoint.push_back(first_endpoint.back() + static_cast<std::uint32_t>(count));
+  known_processes_.store(first + static_cast<int>(devices_of.size()), std::memory_order_release);
+  return first;
+}
+
 int runtime::process() const noexcept {
   return state_->process;
 }
@@ -272,7 +290,7 @@ int runtime::device_count() const noexcept {
 }
 int runtime::device_count(int process) const noexcept {
   const auto index = static_cast<std::size_t>(process);
-  if (index >= static_cast<std::size_t>(state_->process_count)) return 0;
+  if (index >= static_cast<std::size_t>(state_->known_processes())) return 0;
   return static_cast<int>(state_->first_endpoint[index + 1] - state_->first_endpoint[index]);
 }
 comm::device& runtime::device(int index) const {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@
 
 namespace weft::comm {
 
+// How many processes of other jobs may get numbers while a runtime lives.
+inline constexpr std::size_t processes_of_other_jobs_max = 1024;
 inline constexpr std::uint32_t no_endpoint = ~std::uint32_t{0};
 
 // A thread that sees a count of handlers or engines sees the entries; one that sees the count of failures sees who
@@ -25,13 +28,26 @@ class runtime::state {
  public:
   state(runtime& of, const runtime_options& how) : options(how), owner(of) {}
 
-  void join(weft::bootstrap& with, const endpoint_maker& make_endpoints);
+  void join(weft::bootstrap& with);  // With the endpoints of make_endpoints.
+  // Processes of other jobs, with so many devices each, get the next numbers; returns the first. Devices reach them
+  // after local_device::join().
+  [[nodiscard]] int add_processes(std::span<const int> devices_of);
+  // How many processes have numbers: those of the job, then those of others.
+  [[nodiscard]] int known_processes() const noexcept {
+    return known_processes_.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] std::size_t processes_max() const noexcept {
+    return static_cast<std::size_t>(process_count) + processes_of_other_jobs_max;
+  }
   // Throws weft::error when some process is not reached from here.
   void check_ways(weft::bootstrap& with) const;
 
   [[nodiscard]] std::uint32_t endpoint_of(const address& who) const noexcept {
     const auto process_index = static_cast<std::size_t>(who.process);
-    if (process_index >= static_cast<std::size_t>(process_count) || who.device < 0 ||
+    // Relaxed: whoever names a process was told of it.
+    if (process_index >=
+            static_cast<std::size_t>(known_processes_.load(std::memory_order_relaxed)) ||
+        who.device < 0 ||
         static_cast<std::uint32_t>(who.device) >=
             first_endpoint[process_index + 1] - first_endpoint[process_index]) [[unlikely]]
       return no_endpoint;
@@ -55,7 +71,9 @@ class runtime::state {
   std::function<void()> leave;  // Leaves the job, if the runtime has joined one by itself.
   int process = 0;
   int process_count = 1;
-  std::vector<std::uint32_t> first_endpoint;  // By process, and one past the last endpoint.
+  // By process, and one past the last endpoint. Never moves, so that devices read it while it grows.
+  std::vector<std::uint32_t> first_endpoint;
+  endpoint_maker make_endpoints;
 
   std::array<completion, handlers_max> handlers;
   std::array<bool, handlers_max> is_pumped{};  // By handler: pump() calls it, too.
@@ -71,6 +89,9 @@ class runtime::state {
   std::mutex setting_up;  // Registrations of handlers and engines, and reasons.
 
   std::vector<std::unique_ptr<local_device>> devices;
+
+ private:
+  std::atomic<int> known_processes_{1};
 };
 
 }  // namespace weft::comm

@@ -87,7 +87,8 @@ runtime::runtime(const runtime_options& how)
     : state_(std::make_unique<state>(*this, with_environment(how))) {
   auto& own = job_of_this_process::get();
   own.enter(*this, [this](weft::bootstrap& job) {
-    state_->join(job, default_endpoints(job, state_->options));
+    state_->make_endpoints = default_endpoints(job, state_->options);
+    state_->join(job);
   });
   note_environment_read();
   if (process() == 0) tell_of_environment();

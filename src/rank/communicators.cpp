@@ -4,6 +4,7 @@
 #include <string>
 
 #include "rank/communicator_state.hpp"
+#include "rank/remote.hpp"
 #include "weft/error.hpp"
 
 namespace weft::detail {
@@ -12,9 +13,9 @@ std::uint32_t messaging::take_contexts(std::uint32_t count) {
   // Relaxed: only the number matters; ranks meet before they use the context.
   const std::uint32_t taken = contexts_taken.fetch_add(count, std::memory_order_relaxed);
   const std::uint64_t last = std::uint64_t{taken} + count;
-  if (last * context_step() + 1 >= neighbor_context)
+  if (last * context_step() + 1 >= joined_context)
     throw error("too many communicators were made: a job of " + std::to_string(context_step()) +
-                " processes can make " + std::to_string(neighbor_context / context_step()) +
+                " processes can make " + std::to_string(joined_context / context_step()) +
                 " in each of them");
   return 1 + static_cast<std::uint32_t>(in_job.process) + taken * context_step();
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/format.hpp"
 #include "rank/messages.hpp"
 #include "rank/remote_wire.hpp"
 
@@ -38,8 +39,13 @@ remote_messaging::remote_messaging(messaging& shared, remote::handlers handlers)
       between_(*handlers.between()),
       sends_(between_.devices().size()),
       known_sources_(between_.devices().size()),
-      congested_(std::make_unique<std::atomic<bool>[]>(job_.places.size())),
+      congested_(
+          std::make_unique<std::atomic<bool>[]>(job_.places.size() + ranks_of_other_jobs_max)),
+      ways_(std::make_unique_for_overwrite<way[]>(job_.places.size() + ranks_of_other_jobs_max)),
+      known_ranks_(job_.places.size()),
       told_congested_(job_.places.size()) {
+  for (std::size_t r = 0; r < job_.places.size(); ++r)
+    ways_[r] = {job_.places[r].process, job_.places[r].worker, static_cast<std::int32_t>(r)};
   eager_bytes_max_ = job_.how.eager_max_bytes * remote_eager_factor;
   const remote::port any(between_.at(0));
   for (int p = 0; p < between_.process_count(); ++p)
@@ -57,13 +63,14 @@ remote_messaging::remote_messaging(messaging& shared, remote::handlers handlers)
 
 comm::am remote_messaging::message(const peer& to, const envelope& from, comm::handler_id handler,
                                    comm::const_buffers data) const noexcept {
+  const way& there = way_to(to.number);
   comm::am made;
-  made.to = address_of(to.number);
+  made.to = {there.process, there.worker};
   made.handler = handler;
   made.data = data;
   made.tag = two(from.context, static_cast<std::uint32_t>(from.tag));
-  made.head = {two(static_cast<std::uint32_t>(from.source), static_cast<std::uint32_t>(to.number)),
-               0};
+  made.head = {
+      two(static_cast<std::uint32_t>(from.source), static_cast<std::uint32_t>(there.number)), 0};
   return made;
 }
 
@@ -122,11 +129,12 @@ void remote_messaging::post_to(worker& here, int rank, std::uint32_t context,
                                comm::handler_id handler, std::span<const std::byte> data,
                                std::uint64_t word) noexcept {
   comm::am made;
-  made.to = address_of(rank);
+  const way& there = way_to(rank);
+  made.to = {there.process, there.worker};
   made.handler = handler;
   made.data = data;
   made.tag = context;
-  made.head = {static_cast<std::uint64_t>(rank), word};
+  made.head = {static_cast<std::uint64_t>(there.number), word};
   remote::port::of(here).send(made);
 }
 
@@ -148,6 +156,7 @@ origin remote_messaging::find_origin(known_sources& known, worker& here, const r
 
 // A sender to a congested rank is told so once; from then on it sends rendezvous requests.
 void remote_messaging::tell_congested(rank_state& r, const comm::event& happened) {
+  if (is_of_other_job(happened.process)) return;  // It knows this rank by another number.
   auto& told = told_congested_[static_cast<std::size_t>(r.number)];
   const comm::address sender{happened.process, happened.device};
   for (const comm::address& one : told)
@@ -165,6 +174,55 @@ void remote_messaging::tell_relaxed(rank_state& r) {
 
 void remote_messaging::on_congestion(worker&, const comm::event& happened) {
   congested_[happened.head[0]].store(happened.user != 0, std::memory_order_relaxed);
+}
+
+// --- Ranks of other jobs ---------------------------------------------------------------------------
+
+int remote_messaging::add_ranks(std::span<const way> ranks, int first_process,
+                                std::span<const int> number_of_process) {
+  const std::lock_guard hold(adding_);
+  const std::size_t first = known_ranks_;
+  const std::size_t others = first - job_.places.size();
+  if (others + ranks.size() > ranks_of_other_jobs_max)
+    throw error(formatted(
+        "this job has been joined with {} ranks of other jobs, and {} more would be beyond the limit of {}", others,
+        ranks.size(), ranks_of_other_jobs_max));
+  std::ranges::copy(ranks, ways_.get() + first);
+  known_ranks_ += ranks.size();
+  const auto end = static_cast<std::size_t>(first_process - between_.process_count()) +
+                   number_of_process.size();
+  if (number_of_process_.size() < end) number_of_process_.resize(end);
+  std::ranges::copy(number_of_process,
+                    number_of_process_.begin() + (first_process - between_.process_count()));
+  return static_cast<int>(first);
+}
+
+int remote_messaging::own_number_of(int process) const {
+  if (!is_of_other_job(process)) return process;
+  const std::lock_guard hold(adding_);
+  return number_of_process_[static_cast<std::size_t>(process - between_.process_count())];
+}
+
+std::string remote_messaging::name_of_process(int process) const {
+  if (is_of_other_job(process)) return "process of another job";
+  return formatted("process {} on host {}", process, between_.job().host_of(process));
+}
+
+rank_place place_of(const messaging& of, int number) noexcept {
+  const auto index = static_cast<std::size_t>(number);
+  if (index < of.in_job.places.size()) return of.in_job.places[index];
+  const comm::address there = of.ways->address_of(number);
+  return {nullptr, there.process, there.device};
+}
+
+bool is_of_other_job(const messaging& of, int number) noexcept {
+  return static_cast<std::size_t>(number) >= of.in_job.places.size();
+}
+
+bool reaches_other_jobs(const communicator_state& c) noexcept {
+  return c.of.ways != nullptr && std::ranges::any_of(c.subgroups, [&](const subgroup& s) {
+           return c.of.ways->is_of_other_job(s.process);
+         });
 }
 
 }  // namespace weft::detail

@@ -8,7 +8,9 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "rank/source_validation.hpp"
@@ -46,6 +48,15 @@ class dead_partner : public error {
  public:
   using error::error;
 };
+// Contexts of communicators that reach beyond a job have this bit: no job gives them to its own.
+inline constexpr std::uint32_t joined_context = std::uint32_t{1} << 28;
+// How many ranks of other jobs may get numbers in a job.
+inline constexpr std::size_t ranks_of_other_jobs_max = std::size_t{1} << 14;
+// Where the rank of this number is at home, of whatever job.
+[[nodiscard]] rank_place place_of(const messaging& of, int number) noexcept;
+[[nodiscard]] bool is_of_other_job(const messaging& of, int number) noexcept;
+// Whether some of its ranks are of another job.
+[[nodiscard]] bool reaches_other_jobs(const communicator_state& c) noexcept;
 
 // Marks an operation as failed; with a worker, completes it too.
 void fail(operation& op) noexcept;
@@ -92,11 +103,29 @@ class remote_messaging {
   [[nodiscard]] network& between() const noexcept { return between_; }
   [[nodiscard]] messaging& shared() const noexcept { return shared_; }
 
-  // Where the rank of this number in the world is at home.
+  // Where a rank is at home, and its number there: the same in its own job, another one in a job that was joined.
+  struct way {
+    std::int32_t process = 0;
+    std::int32_t worker = 0;
+    std::int32_t number = 0;
+  };
+  // Of a number in the world, or of one that add_ranks() has given.
+  [[nodiscard]] const way& way_to(int rank) const noexcept {
+    return ways_[static_cast<std::size_t>(rank)];
+  }
   [[nodiscard]] comm::address address_of(int rank) const noexcept {
-    const rank_place& there = job_.places[static_cast<std::size_t>(rank)];
+    const way& there = way_to(rank);
     return {there.process, there.worker};
   }
+  // Ranks of another job get numbers here, behind those of the world; returns the first. `number_of_process` says by which
+  // number each of its processes, from `first_process` on, calls itself.
+  [[nodiscard]] int add_ranks(std::span<const way> ranks, int first_process,
+                              std::span<const int> number_of_process);
+  [[nodiscard]] bool is_of_other_job(int process) const noexcept {
+    return process >= between_.process_count();
+  }
+  // "process 3 on host a", for people.
+  [[nodiscard]] std::string name_of_process(int process) const;
   [[nodiscard]] std::size_t eager_bytes_max() const noexcept { return eager_bytes_max_; }
   // Whether that rank copies a long message itself, out of this process's memory.
   [[nodiscard]] bool reads_in_place(int rank) const noexcept;
@@ -132,6 +161,8 @@ class remote_messaging {
   [[nodiscard, gnu::noinline]] static origin find_origin(known_sources& known, worker& here,
                                                          const rank_state& to, const envelope& from,
                                                          const comm::event& happened);
+  // The number by which a process calls itself.
+  [[nodiscard]] int own_number_of(int process) const;
   [[nodiscard]] comm::am message(const peer& to, const envelope& from, comm::handler_id handler,
                                  comm::const_buffers data) const noexcept;
   [[nodiscard]] remote::reply_table<offered_send>& sends_of(const worker& here) noexcept {
@@ -158,6 +189,11 @@ class remote_messaging {
   std::vector<remote::reply_table<offered_send>> sends_;  // By worker.
   std::vector<known_sources> known_sources_;              // By worker.
   std::unique_ptr<std::atomic<bool>[]> congested_;        // By rank, for ranks of other processes.
+  // By rank. Its memory never moves, so that workers read it while it grows.
+  std::unique_ptr<way[]> ways_;
+  mutable std::mutex adding_;
+  std::size_t known_ranks_;             // Below it ways_ is filled.
+  std::vector<int> number_of_process_;  // By process of other jobs.
   // By rank, for ranks of this process: the senders that know that it is congested.
   std::vector<std::vector<comm::address>> told_congested_;
 };

@@ -26,8 +26,7 @@ void remote_messaging::throw_dead(const rank_state& me, const peer& to) const {
   me.home->yield();  // A rank that tries again and again handles what comes.
   const int process = address_of(to.number).process;
   throw dead_partner("rank " + std::to_string(me.number) + ": rank " + std::to_string(to.number) +
-                     " cannot be reached: its process " + std::to_string(process) + " on host " +
-                     between_.job().host_of(process) + " is dead");
+                     " cannot be reached: its " + name_of_process(process) + " is dead");
 }
 
 bool remote_messaging::is_dead(const rank_state& r, std::uint32_t context, int rank) const {

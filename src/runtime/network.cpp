@@ -11,6 +11,8 @@
 
 #include "base/limits.hpp"
 #include "base/start_thread.hpp"
+#include "comm/joining.hpp"
+#include "comm/runtime_state.hpp"
 #include "runtime/progress.hpp"
 #include "weft/error.hpp"
 
@@ -86,7 +88,11 @@ class network::descriptor_watch {
 worker_device::worker_device(network& owner, comm::device& device)
     : owner_(owner),
       device_(device),
-      of_process_(static_cast<std::size_t>(owner.process_count())) {}
+      of_process_(owner.core_->internals().processes_max()) {}
+
+std::unique_ptr<comm::offered_endpoints> worker_device::offer_endpoints() {
+  return std::make_unique<comm::offered_endpoints>(device_);
+}
 
 bool worker_device::poll() noexcept {
   bool any = device_.progress() > 0;
@@ -98,7 +104,7 @@ bool worker_device::poll() noexcept {
     return any;
   if (deaths != deaths_seen_.hint()) {
     // This device may not have delivered all yet that had come from the dead.
-    const int lost = owner_.process_count() - count_living();
+    const int lost = owner_.known_processes() - count_living();
     if (lost != std::exchange(lost_seen_, lost)) (void)owner_.visit_(device_.index());
     if (lost >= deaths) deaths_seen_.publish(deaths);
     return true;
@@ -131,7 +137,7 @@ bool worker_device::busy() const noexcept {
 
 int worker_device::count_living() const noexcept {
   int count = 0;
-  for (int p = 0; p < owner_.process_count(); ++p) count += device_.is_alive(p) ? 1 : 0;
+  for (int p = 0; p < owner_.known_processes(); ++p) count += device_.is_alive(p) ? 1 : 0;
   return count;
 }
 
@@ -163,10 +169,15 @@ void worker_device::disarm() noexcept {
 }
 
 event_source::bell worker_device::ringing() const noexcept {
-  if (armed_)
-    for (const comm::doorbell& door : device_.doorbells())
-      if (door.word != nullptr) return {door.word, door.value, door.shared};
-  return {};
+  if (!armed_) return {};
+  bell found{};
+  for (const comm::doorbell& door : device_.doorbells()) {
+    if (door.word == nullptr) continue;
+    found = {door.word, door.value, door.shared};
+    // Where the job is one process, the last joined one rings.
+    if (owner_.process_count() > 1) break;
+  }
+  return found;
 }
 
 std::int64_t worker_device::sleep_ns_max() const noexcept {
@@ -223,6 +234,24 @@ void network::attach(scheduler& workers, pass_hook& whole) {
   // Made here, since a thread that a worker makes is bound to the worker's core.
   if (core_->options().shared_devices)
     progress_ = std::make_unique<progress_worker>(*this, workers);
+}
+
+void network::attach_late(scheduler& workers, pass_hook& whole) {
+  workers_ = &workers;
+  whole_ = &whole;
+  descriptors_ = std::make_unique<descriptor_watch>(workers);
+}
+
+void network::attach_worker(worker& here) noexcept {
+  if (here.events() == nullptr) here.set_events(at(here.index()));
+}
+
+int network::known_processes() const noexcept {
+  return core_->internals().known_processes();
+}
+
+int network::add_processes(std::span<const int> devices_of) {
+  return core_->internals().add_processes(devices_of);
 }
 
 void network::start_progress() noexcept {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,6 +20,10 @@
 #include "weft/comm.hpp"
 
 namespace weft {
+
+namespace comm {
+class offered_endpoints;  // comm/joining.hpp
+}  // namespace comm
 
 class network;
 class progress_worker;
@@ -86,6 +91,8 @@ class worker_device final : public event_source {
   void disarm() noexcept override;
   [[nodiscard]] bell ringing() const noexcept override;
   [[nodiscard]] std::int64_t sleep_ns_max() const noexcept override;
+  // Endpoints for processes of another job. Called by the device's worker, which destroys what it gets.
+  [[nodiscard]] std::unique_ptr<comm::offered_endpoints> offer_endpoints();
 
  private:
   friend class network;
@@ -165,9 +172,17 @@ class network {
 
   // Called before the workers run: from then on they poll their devices.
   void attach(scheduler& workers, pass_hook& whole);
+  // The same for a network that is made while they run, in a job of one process: it serves only processes of other jobs, and a
+  // worker polls its device after attach_worker(), which it calls itself.
+  void attach_late(scheduler& workers, pass_hook& whole);
+  void attach_worker(worker& here) noexcept;
 
   [[nodiscard]] int process() const noexcept { return core_->process(); }
   [[nodiscard]] int process_count() const noexcept { return core_->process_count(); }
+  // Those of the job, and behind them those of other jobs that have been joined.
+  [[nodiscard]] int known_processes() const noexcept;
+  // Gives numbers to processes of another job, with so many devices each; returns the first.
+  [[nodiscard]] int add_processes(std::span<const int> devices_of);
   [[nodiscard]] bootstrap& job() const noexcept { return job_; }
   [[nodiscard]] const comm::runtime_options& options() const noexcept { return core_->options(); }
   // How many devices another process of the job has.

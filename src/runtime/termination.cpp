@@ -325,6 +325,9 @@ message_counts termination::share_of_dead() const noexcept {
     for (int dead = 0; dead < between_.process_count(); ++dead)
       if (is_dead(dead))
         for (const auto& d : between_.devices()) d->with(dead).add_to(share);
+  // What other jobs have counted is not known here. While they are joined nothing is told of quiescence.
+  for (int p = between_.process_count(); p < between_.known_processes(); ++p)
+    for (const auto& d : between_.devices()) d->with(p).add_to(share);
   return {share.sent, share.received};
 }
 
@@ -392,6 +395,16 @@ void termination::fail(const std::string& text, int exit_status) {
 
 void termination::process_died(int process, const std::string& why) {
   const std::lock_guard hold(lock_);
+  if (process >= between_.process_count()) {  // Of another job that was joined.
+    dead_count_.add(1);
+    if (released_) return;
+    const std::string text = "a process of a job that this one was joined with has died: " + why;
+    if (actions_.survive_failures)
+      log_text(text);
+    else
+      failures_.emplace_back(text, 1);
+    return give_urgent();
+  }
   if (is_dead(process)) return;
   dead_[static_cast<std::size_t>(process)].publish(true);
   dead_count_.add(1);

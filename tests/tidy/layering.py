@@ -21,13 +21,13 @@ ARROWS = {
     "job": {"diagnosis", "bootstrap", "comm", "sched", "runtime"},
     "remote": {"job", "comm", "sched", "runtime"},
     "rank": {"remote", "job", "diagnosis", "sched"},
-    "collective": {"rank", "remote", "job"},
+    "collective": {"rank", "remote", "job", "comm"},
     "process": {"rank", "job", "diagnosis", "sched", "fiber", "runtime"},
     "task": {"sched"},
     "parcel": {"remote", "job", "task", "comm", "sched", "transport", "bootstrap"},
     "rma": {"rank", "remote", "job", "sched", "runtime"},
     "shmem": {"rma", "collective", "rank", "process", "remote", "job", "comm", "sched"},
-    "mpi": {"rma", "collective", "rank", "process", "job", "diagnosis", "sched"},
+    "mpi": {"rma", "collective", "rank", "process", "job", "diagnosis", "sched", "bootstrap"},
 }
 FOR_ALL = {"base", "sync", "trace", "profile"}
 NOT_USED_YET = set()
@@ -47,6 +47,7 @@ ROOMS = {
         "fortran": {"object", "datatype"},
         "window": _COLLECTIVE | {"collective"},
         "io": _COLLECTIVE | {"collective"},
+        "spawn": _COLLECTIVE | {"collective", "io"},
         "abi": {"object"},
     },
     "process": {

@@ -420,19 +420,9 @@ WEFT_MPI_FUNCTION(int, MPI_Comm_free, (MPI_Comm * comm)) {
       [&](state& me) {
         check_not_null(comm, "comm");
         end_communicator(me, *comm);
+        look_for_other_jobs(me);
       },
       comm == nullptr ? MPI_COMM_NULL : *comm);
-}
-
-// Always MPI_COMM_NULL: weft starts no job from within another (MPI_Comm_spawn is absent).
-WEFT_MPI_FUNCTION(int, MPI_Comm_get_parent, (MPI_Comm * parent)) {
-  return in_call(
-      "MPI_Comm_get_parent", MPI_COMM_SELF,
-      [&](state&) {
-        check_not_null(parent, "parent");
-        *parent = MPI_COMM_NULL;
-      },
-      parent);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_disconnect, (MPI_Comm * comm)) {
@@ -446,6 +436,7 @@ WEFT_MPI_FUNCTION(int, MPI_Comm_disconnect, (MPI_Comm * comm)) {
           weft::detail::meet(*c.shared, c.own, "MPI_Comm_disconnect");
         }
         end_communicator(me, *comm);
+        look_for_other_jobs(me);
       },
       comm == nullptr ? MPI_COMM_NULL : *comm);
 }

@@ -3,13 +3,16 @@
 // go to the part that is the other group.
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <string>
 
 #include "collective/collectives.hpp"
 #include "collective/control_messages.hpp"
+#include "collective/joining.hpp"
 #include "collective/new_communicators.hpp"
 #include "mpi/object/profiling.hpp"
 #include "mpi/object/state.hpp"
+#include "rank/remote.hpp"
 #include "weft/run.hpp"
 
 namespace weft::mpi {
@@ -48,6 +51,10 @@ std::span<std::byte> bytes_of(T* first, std::size_t count) {
   return std::as_writable_bytes(std::span(first, count));
 }
 
+constexpr std::uint64_t text_bytes_max = std::uint64_t{1} << 28;
+// The size of a group whose leader says: the other one may be of another job, so the groups tell each other more.
+constexpr std::int32_t by_joining = -1;
+
 // Called by each of the two leaders: sends its note and its group to the other one, and receives those of the other.
 // Returns the other group.
 std::vector<int> exchange_groups(state& me, const communicator_object& between, int remote_leader,
@@ -77,6 +84,28 @@ std::vector<int> exchange_groups(state& me, const communicator_object& between, 
   return remote;
 }
 
+// The leaders' exchange of texts of any length, for join_jobs().
+std::string exchange_texts(state& me, const communicator_object& between, int remote_leader,
+                           int tag, const std::string& mine) {
+  const int to = between.peers_first + remote_leader;
+  const peer& there = between.shared->to(to);
+  const std::uint32_t context = between.shared->context | group_context;
+  const wait_description what{"MPI_Intercomm_create", context, to, tag, 0};
+  control_messages with(me.rank, what, lengths::equal);
+  std::uint64_t size = mine.size(), other = 0;
+  with.receive(me.rank, {context, to, tag}, bytes_of(&other, 1));
+  with.send(there, to, {context, between.own, tag}, byte_view(bytes_of(&size, 1)));
+  with.wait();
+  if (other > text_bytes_max)
+    fail(MPI_ERR_OTHER, "the leader of the other group says {} bytes of its ranks: at most {} are right",
+         other, text_bytes_max);
+  std::string theirs(other, '\0');
+  with.receive(me.rank, {context, to, tag}, bytes_of(theirs.data(), theirs.size()));
+  with.send(there, to, {context, between.own, tag}, std::as_bytes(std::span(mine)));
+  with.wait();
+  return theirs;
+}
+
 struct creation {
   MPI_Comm local_comm;
   int local_leader;
@@ -94,12 +123,25 @@ struct both_groups {
 // Called by all ranks of `local`, the ranks `mine`: the leader tells the others. Only then the new communicator is made.
 MPI_Comm join_groups(state& me, const weft::communicator& local, int leader,
                      const std::vector<int>& mine, both_groups all, std::uint32_t session,
-                     MPI_Errhandler handler, const char* call) {
+                     MPI_Errhandler handler, const char* call,
+                     const std::function<std::string(std::string)>& tell = {}) {
   leader_note notes[2] = {all.own, all.theirs};
   std::vector<int>& remote = all.remote;
   broadcast(local.state(), local.rank(), bytes_of(notes, 2), leader, call);
   if (notes[0].size == 0)
     fail(MPI_ERR_OTHER, "the call of the group's leader, rank {} of it, has failed", leader);
+  if (notes[0].size == by_joining) {
+    const auto awaited = std::make_shared<const other_job_awaited>(*me.rank.of);
+    joined_groups made = join_jobs(local.state(), local.rank(), leader, tell, call);
+    communicator_object& c = me.communicators.make(std::move(made.all));
+    c.locals_first = made.is_first ? 0 : made.other;
+    c.peers_first = made.is_first ? made.own : 0;
+    c.peers_count = made.other;
+    c.session = session;
+    hold_other_job(me, awaited);
+    set_error_handler(me, c, handler);
+    return handle_of(c);
+  }
   remote.resize(static_cast<std::size_t>(notes[1].size));
   broadcast(local.state(), local.rank(), bytes_of(remote.data(), remote.size()), leader, call);
   for (const int r : remote)
@@ -128,15 +170,26 @@ MPI_Comm create(state& me, const creation& how) {
   check_tag(how.tag);
   const std::vector<int> mine = local_ranks(local);
   both_groups all;
+  const communicator_object* other_leaders = nullptr;
   if (local.rank() == how.local_leader) {
     const communicator_object& between = checked_communicator(me, how.peer_comm);
     check_peer(between, how.remote_leader, "remote_leader");
+    if (reaches_other_jobs(*between.shared)) {
+      all.own.size = by_joining;
+      other_leaders = &between;
+    }
+  }
+  if (all.own.size == 0 && local.rank() == how.local_leader) {
+    const communicator_object& between = checked_communicator(me, how.peer_comm);
     all.own = note_of(me, mine);
     all.remote =
         exchange_groups(me, between, how.remote_leader, how.tag, mine, all.own, all.theirs);
   }
+  const auto tell = [&](const std::string& text) {
+    return exchange_texts(me, *other_leaders, how.remote_leader, how.tag, text);
+  };
   return join_groups(me, local.ranks, how.local_leader, mine, std::move(all), local.session,
-                     local.handler, "MPI_Intercomm_create");
+                     local.handler, "MPI_Intercomm_create", tell);
 }
 
 // --- Out of groups -------------------------------------------------------------------------------

@@ -76,6 +76,7 @@ void initialize(state& me, int required, int* provided) {
   has_been_initialized.store(true, std::memory_order_relaxed);
   me.open.store(true, std::memory_order_relaxed);
   start_together(me);
+  join_parent(me);
   if (provided != nullptr) *provided = me.thread_level;
 }
 

@@ -42,7 +42,7 @@ SPECIAL = {"MPI_Init", "MPI_Init_thread", "MPI_Pcontrol", "MPI_Wtime", "MPI_Wtic
            "MPI_Comm_idup_with_info", "MPI_Keyval_create", "MPI_Attr_put", "MPI_Attr_get",
            "MPI_Op_create_c", "MPI_Register_datarep_c", "MPI_Buffer_detach_c", "MPI_Comm_detach_buffer_c",
            "MPI_Session_create_errhandler", "MPI_Session_get_nth_pset", "MPI_Session_detach_buffer", "MPI_Session_detach_buffer_c",
-           "MPI_Status_f2f08", "MPI_Status_f082f"}
+           "MPI_Status_f2f08", "MPI_Status_f082f", "MPI_Comm_spawn", "MPI_Comm_spawn_multiple"}
 # The arguments of functions that have fewer in Fortran than in C.
 SHORTER = {"MPI_Pcontrol": "int level", "MPI_Info_create_env": "MPI_Info* info"}
 # Functions of MPI-1 to which addresses are integers of the default kind.

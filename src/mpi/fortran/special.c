@@ -679,3 +679,80 @@ void pmpi_session_get_nth_pset_(const MPI_Fint* session, const MPI_Fint* info, c
 }
 WEFT_FORTRAN_NAME(mpi_session_get_nth_pset_, (const MPI_Fint*, const MPI_Fint*, const MPI_Fint*, MPI_Fint*, char*, MPI_Fint*, size_t));
 #endif
+
+/* --- Processes that start later ---------------------------------------------------------------- */
+
+#ifdef WEFT_HAS_MPI_Comm_spawn
+/* The words of a program: an array of strings, `step` apart, which ends with a blank one. */
+static char** words_in(const char* first, size_t room, long step) {
+  long count = 0;
+  for (const char* word = first;; word += (size_t)step * room, ++count) {
+    size_t blanks = 0;
+    while (blanks < room && word[blanks] == ' ') ++blanks;
+    if (blanks == room) break;
+  }
+  char** const words = weft_fortran_memory(count + 1, sizeof *words);
+  for (long i = 0; i < count; ++i) words[i] = weft_fortran_text_in(first + (size_t)(i * step) * room, room);
+  words[count] = NULL;
+  return words;
+}
+static void free_words(char** words) {
+  for (char** word = words; *word != NULL; ++word) free(*word);
+  free(words);
+}
+static int* codes_of(MPI_Fint* codes) {
+  return (void*)codes == (void*)weft_mpi_errcodes_ignore_ ? MPI_ERRCODES_IGNORE : codes;
+}
+
+void pmpi_comm_spawn_(char* command, char* argv, const MPI_Fint* maxprocs, const MPI_Fint* info, const MPI_Fint* root,
+                      const MPI_Fint* comm, MPI_Fint* intercomm, MPI_Fint* codes, MPI_Fint* ierror, size_t command_room,
+                      size_t argv_room) {
+  WEFT_STUB;
+  char* const c_command = weft_fortran_text_in(command, command_room);
+  char** const words = argv == weft_mpi_argv_null_ ? NULL : words_in(argv, argv_room, 1);
+  MPI_Comm made = MPI_COMM_NULL;
+  *ierror = MPI_Comm_spawn(c_command, words == NULL ? MPI_ARGV_NULL : words, *maxprocs, MPI_Info_f2c(*info), *root,
+                           MPI_Comm_f2c(*comm), &made, codes_of(codes));
+  *intercomm = MPI_Comm_c2f(made);
+  if (words != NULL) free_words(words);
+  free(c_command);
+}
+WEFT_FORTRAN_NAME(mpi_comm_spawn_, (char*, char*, const MPI_Fint*, const MPI_Fint*, const MPI_Fint*, const MPI_Fint*, MPI_Fint*,
+                                    MPI_Fint*, MPI_Fint*, size_t, size_t));
+#endif
+
+#ifdef WEFT_HAS_MPI_Comm_spawn_multiple
+/* What only the root gives is not looked at elsewhere. */
+void pmpi_comm_spawn_multiple_(const MPI_Fint* count, char* commands, char* argv, const MPI_Fint* maxprocs,
+                               const MPI_Fint* infos, const MPI_Fint* root, const MPI_Fint* comm, MPI_Fint* intercomm,
+                               MPI_Fint* codes, MPI_Fint* ierror, size_t command_room, size_t argv_room) {
+  WEFT_STUB;
+  const MPI_Comm c_comm = MPI_Comm_f2c(*comm);
+  int rank = -1, is_inter = 0;
+  if (c_comm != MPI_COMM_NULL) PMPI_Comm_test_inter(c_comm, &is_inter);
+  if (c_comm != MPI_COMM_NULL && !is_inter) PMPI_Comm_rank(c_comm, &rank);
+  const long programs = rank == *root && *count > 0 ? *count : 0;
+  char** const c_commands = weft_fortran_memory(programs + 1, sizeof *c_commands);
+  char*** const words = weft_fortran_memory(programs + 1, sizeof *words);
+  MPI_Info* const c_infos = weft_fortran_memory(programs + 1, sizeof *c_infos);
+  const int has_words = argv != weft_mpi_argvs_null_;
+  for (long i = 0; i < programs; ++i) {
+    c_commands[i] = weft_fortran_text_in(commands + (size_t)i * command_room, command_room);
+    words[i] = has_words ? words_in(argv + (size_t)i * argv_room, argv_room, programs) : NULL;
+    c_infos[i] = MPI_Info_f2c(infos[i]);
+  }
+  MPI_Comm made = MPI_COMM_NULL;
+  *ierror = MPI_Comm_spawn_multiple(*count, c_commands, has_words ? words : MPI_ARGVS_NULL, maxprocs, c_infos, *root, c_comm,
+                                    &made, codes_of(codes));
+  *intercomm = MPI_Comm_c2f(made);
+  for (long i = 0; i < programs; ++i) {
+    free(c_commands[i]);
+    if (words[i] != NULL) free_words(words[i]);
+  }
+  free(c_commands);
+  free(words);
+  free(c_infos);
+}
+WEFT_FORTRAN_NAME(mpi_comm_spawn_multiple_, (const MPI_Fint*, char*, char*, const MPI_Fint*, const MPI_Fint*, const MPI_Fint*,
+                                             const MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*, size_t, size_t));
+#endif

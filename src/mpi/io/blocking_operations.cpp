@@ -121,10 +121,11 @@ file_threads& threads() {
 }
 
 struct words_of_file final : detail::wait_words {
+  const char* kind;
   const std::string& name;
-  explicit words_of_file(const std::string& of) noexcept : name(of) {}
+  explicit words_of_file(const blocking_purpose& of) noexcept : kind(of.kind), name(of.file) {}
   [[nodiscard]] std::string text() const override {
-    return formatted(", file \"{}\"", printable(name));
+    return formatted(", {} \"{}\"", kind, printable(name));
   }
 };
 
@@ -138,7 +139,7 @@ std::shared_ptr<blocking_operation> begin_blocking(state& me, const blocking_pur
 }
 
 void await_blocking(state& me, const blocking_purpose& what, blocking_operation& begun) {
-  const words_of_file words(what.file);
+  const words_of_file words(what);
   const wait_description description{.call = what.call,
                                      .context = wait_description::in_words,
                                      .subject = static_cast<const detail::wait_words*>(&words),

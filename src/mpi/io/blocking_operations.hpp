@@ -18,6 +18,7 @@ struct blocking_purpose {
   const char* call;
   const std::string& file;
   bool in_memory = false;  // The file's bytes lie in memory: nothing blocks for long.
+  const char* kind = "file";  // Of what `file` is the name.
 };
 
 // Runs `work`, which throws nothing, and returns when it has ended. The job's stop does not cut it short: it may use the

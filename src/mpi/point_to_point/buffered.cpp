@@ -12,6 +12,7 @@
 #include "mpi/object/profiling.hpp"
 #include "mpi/point_to_point/transfer.hpp"
 #include "mpi/point_to_point/type_ledger.hpp"
+#include "rank/remote.hpp"
 
 namespace weft::mpi {
 
@@ -57,7 +58,7 @@ void hear_of_received(state& me, const attached_buffer& buffer, MPI_Count wanted
   rank_state& r = me.rank;
   std::vector<peer> asked;  // All are found first: a question may let answers be handled.
   const auto place_of = [&](const peer& p) {
-    const rank_place& there = r.of->places[static_cast<std::size_t>(p.number)];
+    const rank_place there = detail::place_of(*r.shared, p.number);
     return std::pair(there.process, there.worker);
   };
   each_waiting(me, buffer, [&](const operation& op) {

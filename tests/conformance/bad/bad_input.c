@@ -52,7 +52,7 @@
    CASE window_range: MPI_Put[(].*4 bytes at displacement 100 in units of 4 bytes are beyond the 400 bytes of rank 1 of window halo.*MPI_ERR_RMA_RANGE
    CASE window_sync: MPI_Put[(].*no epoch is open.*rank 1 of window halo.*MPI_Win_fence.*MPI_ERR_RMA_SYNC
    CASE aborted: MPI_Abort.*3
-   CASE absent: MPI_Comm_spawn.*dynamic processes.*not part of weft.*MPI_ERR_UNSUPPORTED_OPERATION
+   CASE absent: MPI_Comm_spawn.*there is no program "/no/such/program".*MPI_ERR_SPAWN
    CASE closed_file: MPI_File_read_at[(].*no file, or has been closed.*MPI_ERR_FILE
    CASE missing_file: MPI_File_open[(].*no/such/file.*MPI_ERR_NO_SUCH_FILE
    CASE missing_in_write: deadlock
@@ -314,7 +314,7 @@ int main(int argc, char** argv) {
   CASE(aborted) MPI_Abort(comm, 3);
   CASE(absent) {
     MPI_Comm other;
-    MPI_Comm_spawn("name", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, comm, &other, MPI_ERRCODES_IGNORE);
+    MPI_Comm_spawn("/no/such/program", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, comm, &other, MPI_ERRCODES_IGNORE);
   }
   CASE(closed_file) {
     MPI_File file, closed;

@@ -223,6 +223,7 @@ contains
     call MPI_Info_free(info)
     call MPI_Comm_get_parent(parent)
     call expect(parent == MPI_COMM_NULL, 'MPI_Comm_get_parent')
+    call later()
     call MPI_Type_get_value_index(MPI_DOUBLE, MPI_INT, pair)
     call expect(pair == MPI_DOUBLE_INT, 'MPI_Type_get_value_index')
     call MPI_Op_create_c(add_large, .true., op)
@@ -232,6 +233,39 @@ contains
     call MPI_Reduce_local(from, sums, 3, MPI_INTEGER, op)
     call expect(all(sums == rank + ranks*(ranks - 1)/2) .and. large_calls > 0, 'an operation with large counts')
     call MPI_Op_free(op)
+  end subroutine
+
+  ! Processes that start later: errors, ports and names.
+  subroutine later()
+    type(MPI_Comm) :: other
+    character(MPI_MAX_PORT_NAME) :: port, found
+    character(20) :: name
+    integer :: error, class, codes(2)
+    call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN)
+    call MPI_Comm_spawn('/no/such/program', MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_SELF, other, codes, error)
+    call MPI_Error_class(error, class)
+    call expect(class == MPI_ERR_SPAWN .and. all(codes == MPI_ERR_SPAWN), 'MPI_Comm_spawn')
+    call MPI_Comm_spawn_multiple(2, ['/no/one', '/no/two'], MPI_ARGVS_NULL, [1, 1], [MPI_INFO_NULL, MPI_INFO_NULL], 0, &
+        MPI_COMM_SELF, other, codes, error)
+    call MPI_Error_class(error, class)
+    call expect(class == MPI_ERR_SPAWN, 'MPI_Comm_spawn_multiple')
+    call MPI_Open_port(MPI_INFO_NULL, port)
+    write (name, '(a, i0, a, i0)') 'f08 ', rank, ' ', getpid()
+    call MPI_Publish_name(name, MPI_INFO_NULL, port)
+    call MPI_Lookup_name(name, MPI_INFO_NULL, found)
+    call expect(found == port, 'MPI_Lookup_name')
+    call MPI_Unpublish_name(name, MPI_INFO_NULL, port)
+    call MPI_Comm_accept('no port', MPI_INFO_NULL, 0, MPI_COMM_SELF, other, error)
+    call MPI_Error_class(error, class)
+    call expect(class == MPI_ERR_PORT, 'MPI_Comm_accept')
+    call MPI_Close_port(port)
+    call MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, other, error)
+    call MPI_Error_class(error, class)
+    call expect(class == MPI_ERR_PORT, 'MPI_Comm_connect')
+    call MPI_Comm_join(-1, other, error)
+    call MPI_Error_class(error, class)
+    call expect(class == MPI_ERR_ARG, 'MPI_Comm_join')
+    call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL)
   end subroutine
 
   subroutine binary_interface()

@@ -97,7 +97,7 @@ program fortran_new
   call of_mpi_4()
   call exchanges()
   call buffers()
-  call absent()
+  call later()
   call finish()
 contains
   subroutine in_one_group()
@@ -451,18 +451,42 @@ contains
     call MPI_Comm_free(comm, error)
   end subroutine
 
-  ! What is not there links, and says so.
-  subroutine absent()
+  ! Processes that start later: errors, ports and names. Programs in C start and meet real ones.
+  subroutine later()
     integer :: class, other
+    character(MPI_MAX_PORT_NAME) :: port, found
+    character(20) :: name
     call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN, error)
     call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN, error)
-    call MPI_Comm_spawn('name', MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, other, MPI_ERRCODES_IGNORE, error)
+    call MPI_Comm_spawn('/no/such/program', MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, other, MPI_ERRCODES_IGNORE, error)
     call MPI_Error_class(error, class, i)
-    call expect(class == MPI_ERR_UNSUPPORTED_OPERATION, 'new processes')
-    call MPI_Comm_spawn_multiple(2, ['one', 'two'], MPI_ARGVS_NULL, [1, 1], [MPI_INFO_NULL, MPI_INFO_NULL], 0, &
+    call expect(class == MPI_ERR_SPAWN, 'new processes')
+    call MPI_Comm_spawn_multiple(2, ['/no/one', '/no/two'], MPI_ARGVS_NULL, [1, 1], [MPI_INFO_NULL, MPI_INFO_NULL], 0, &
         MPI_COMM_WORLD, other, MPI_ERRCODES_IGNORE, error)
     call MPI_Error_class(error, class, i)
-    call expect(class == MPI_ERR_UNSUPPORTED_OPERATION, 'new processes of two programs')
+    call expect(class == MPI_ERR_SPAWN, 'new processes of two programs')
+    call MPI_Open_port(MPI_INFO_NULL, port, error)
+    write (name, '(a, i0, a, i0)') 'fortran ', rank, ' ', getpid()
+    call MPI_Publish_name(name, MPI_INFO_NULL, port, error)
+    call expect(error == MPI_SUCCESS, 'MPI_Publish_name')
+    call MPI_Lookup_name(name, MPI_INFO_NULL, found, error)
+    call expect(error == MPI_SUCCESS .and. found == port, 'MPI_Lookup_name')
+    call MPI_Unpublish_name(name, MPI_INFO_NULL, port, error)
+    call expect(error == MPI_SUCCESS, 'MPI_Unpublish_name')
+    call MPI_Lookup_name(name, MPI_INFO_NULL, found, error)
+    call MPI_Error_class(error, class, i)
+    call expect(class == MPI_ERR_NAME, 'a name that was unpublished')
+    call MPI_Comm_accept('no port', MPI_INFO_NULL, 0, MPI_COMM_SELF, other, error)
+    call MPI_Error_class(error, class, i)
+    call expect(class == MPI_ERR_PORT, 'MPI_Comm_accept')
+    call MPI_Close_port(port, error)
+    call expect(error == MPI_SUCCESS, 'MPI_Close_port')
+    call MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, other, error)
+    call MPI_Error_class(error, class, i)
+    call expect(class == MPI_ERR_PORT, 'MPI_Comm_connect')
+    call MPI_Comm_join(-1, other, error)
+    call MPI_Error_class(error, class, i)
+    call expect(class == MPI_ERR_ARG, 'MPI_Comm_join')
     call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL, error)
     call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL, error)
   end subroutine
