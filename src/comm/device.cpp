@@ -384,11 +384,11 @@ status local_device::move_piece(operation& what) noexcept {
     if (is_own)
       said = copy_within(what, rest.first(size), offset);
     else if (what.move == transfer_mode::get)
-      said = by.get(to.number, rest.first(size), region, key, offset, &what);
+      said = by.get(to.way, rest.first(size), region, key, offset, &what);
     else if (what.tells)
-      said = by.put_and_tell(to.number, rest.first(size), region, key, offset, what.partner, &what);
+      said = by.put_and_tell(to.way, rest.first(size), region, key, offset, what.partner, &what);
     else
-      said = by.put(to.number, rest.first(size), region, key, offset, &what);
+      said = by.put(to.way, rest.first(size), region, key, offset, &what);
   } else {
     size = std::min(size, to.route->traits.message_bytes_max - sizeof(notification));
     wire_header header;

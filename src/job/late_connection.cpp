@@ -28,10 +28,9 @@ late_connection::late_connection(job& j)
   });
   between_->set_failure_handler([&j](int, const std::string& why) {
     const std::string text = "a process of a job that this one was joined with has died: " + why;
-    if (j.how.on_failure == "error")
-      log_text(text);
-    else
-      j.tell_failure(text);
+    if (j.how.on_failure == "error") return log_text(text);
+    j.tell_failure(text);
+    j.workers->request_stop();
   });
   between_->attach_late(*j.workers, hook_);
 }
