@@ -417,10 +417,14 @@ void give_processes_to_ranks(weft::job_request& request) {
   }
 }
 
+// What the program's own assignment or, without one, the environment has comes first.
 void put_behind(weft::job_program& program, const std::string& variable, const std::string& path) {
-  const char* const before = std::getenv(variable.c_str());
-  program.environment.push_back(weft::formatted(
-      "{}={}{}{}", variable, before != nullptr ? before : "", before != nullptr ? ":" : "", path));
+  const char* const from_environment = std::getenv(variable.c_str());
+  std::string before = from_environment != nullptr ? from_environment : "";
+  for (const std::string& one : program.environment)
+    if (one.starts_with(variable + "=")) before = one.substr(variable.size() + 1);
+  program.environment.push_back(
+      weft::formatted("{}={}{}{}", variable, before, before.empty() ? "" : ":", path));
 }
 
 // The library of the standard's interface is loaded before the program looks for one: it may know the folder of another MPI.
@@ -434,22 +438,32 @@ void lend_abi_library(weft::job_program& program) {
     put_behind(program, "LD_PRELOAD", library);
 }
 
+// The command that another launcher starts: only the program is to have these variables.
+std::vector<std::string> command_for_others(weft::job_program program) {
+  lend_abi_library(program);
+  std::vector<std::string> command = std::move(program.environment);
+  if (!command.empty()) command.insert(command.begin(), "env");
+  command.insert(command.end(), program.command.begin(), program.command.end());
+  return command;
+}
+
 int start(weft::job_request& request, bool is_mpirun) {
   const weft::options& how = request.how;
   const weft::job_program& first = request.programs.front();
   const bool is_only = request.programs.size() == 1;
   if (weft::has_afterwards(how)) weft::stay_for_afterwards(how);
   if (how.transport.starts_with("mpi")) weft::lend_mpi_plugins();
-  if (const auto other = is_only ? weft::hand_over_to_mpi(first.how, first.command, &std::getenv,
+  const std::vector<std::string> command = is_only ? command_for_others(first) : first.command;
+  if (const auto other = is_only ? weft::hand_over_to_mpi(first.how, command, &std::getenv,
                                                           variables_of_processes())
                                  : std::nullopt) {
     weft::lend_mpi_plugins();
     put_into_environment(other->assignments);
     execute(other->command);
   }
-  if (const auto other = is_only ? weft::hand_over(first.how, first.command, &std::getenv,
-                                                   variables_of_processes())
-                                 : std::nullopt) {
+  if (const auto other =
+          is_only ? weft::hand_over(first.how, command, &std::getenv, variables_of_processes())
+                  : std::nullopt) {
     put_into_environment(other->assignments);
     execute(other->command);
   }

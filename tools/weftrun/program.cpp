@@ -67,6 +67,22 @@ struct abi_use {
 constexpr const char* directories_of_system =
     "/usr/local/lib:/usr/lib64:/usr/lib:" WEFT_SYSTEM_LIBRARIES;
 
+// The file that the loader takes for `name`; empty: none.
+std::string first_library(std::string_view name, const std::string& directories,
+                          const std::string& origin_of_file) {
+  std::istringstream all(directories);
+  for (std::string directory; std::getline(all, directory, ':');) {
+    for (const std::string_view origin : {"${ORIGIN}", "$ORIGIN"})
+      if (const std::size_t at = directory.find(origin); at != directory.npos)
+        directory.replace(at, origin.size(), origin_of_file);
+    if (directory.empty()) continue;
+    if (const auto library = std::filesystem::path(directory) / name;
+        ::access(library.c_str(), R_OK) == 0)
+      return library;
+  }
+  return "";
+}
+
 // Libraries are looked for where the loader does, as far as the program, the variable and the system's usual directories say.
 // `seen` are files that have been looked at, the program first.
 abi_use abi_use_of(const std::string& path, std::set<std::string>& seen) {
@@ -76,22 +92,17 @@ abi_use abi_use_of(const std::string& path, std::set<std::string>& seen) {
     const process::elf_file file(path, process::elf_file::form::any_program);
     if (!file.needed_abi().empty()) return {std::string(file.needed_abi()), is_program ? "" : path};
     const char* const variable = std::getenv("LD_LIBRARY_PATH");
-    std::istringstream directories(formatted("{}:{}:{}:/", file.library_path(),
-                                             variable != nullptr ? variable : "",
-                                             directories_of_system));
-    for (std::string directory; std::getline(directories, directory, ':');) {
-      for (const std::string_view origin : {"${ORIGIN}", "$ORIGIN"})
-        if (const std::size_t at = directory.find(origin); at != directory.npos)
-          directory.replace(at, origin.size(),
-                            std::filesystem::absolute(path).parent_path().string());
-      for (const std::uint64_t index : file.needed()) {
-        // A name with a directory stays as it is.
-        const auto library = std::filesystem::path(directory) / file.string_at(index);
-        if (directory.empty() || ::access(library.c_str(), R_OK) != 0) continue;
-        if (abi_use found = abi_use_of(library, seen); !found.needed.empty()) return found;
-      }
+    // A name with a directory stays as it is, whatever stands before it.
+    const std::string all = formatted("{}:{}:{}:/", file.library_path(),
+                                      variable != nullptr ? variable : "", directories_of_system);
+    const std::string origin_of_file = std::filesystem::canonical(path).parent_path().string();
+    for (const std::uint64_t index : file.needed()) {
+      const std::string library = first_library(file.string_at(index), all, origin_of_file);
+      if (library.empty()) continue;
+      if (abi_use found = abi_use_of(library, seen); !found.needed.empty()) return found;
     }
-  } catch (const error&) {  // No file of this machine.
+  } catch (const error&) {                              // No file of this machine.
+  } catch (const std::filesystem::filesystem_error&) {  // Or it has just gone.
   }
   return {};
 }
@@ -264,7 +275,9 @@ std::string abi_library_for(const std::vector<std::string>& command) {
   const std::string path = path_of(command.front());
   const auto [needed, through] = abi_use_of(path);
   if (needed.empty()) return "";
-  const std::string library = library_beside_this((WEFT_LIBRARIES "/" + needed).c_str());
+  std::string library = library_beside_this((WEFT_LIBRARIES "/" + needed).c_str());
+  if (library.empty())
+    library = library_beside_this(("../lib/weft/" + needed).c_str());  // Not installed.
   if (library.empty())
     throw error(formatted(
         "{} asks for {}, which weft does not have: libmpi_abi.so.1 is the library of the standard's binary "
@@ -291,14 +304,21 @@ bool knows_ranks(const std::vector<std::string>& command) {
   const std::string bytes = bytes_of_program(path);
   if (bytes.empty()) return false;
   if (knows_weft(path)) return true;
-  for (const char* const mpi :
-       {"libmpi.so", "libmpich.so", "libmpi_cxx", "libmpi_mpifh", "libmpi_usempi"})
-    if (bytes.find(mpi) != bytes.npos)
-      throw error(
-          formatted("{} is linked with another MPI ({}...), which would take each process "
-                    "for a job of its own: build it with weftcc, weftcxx or weftfc, or "
-                    "start it with that MPI's mpirun",
-                    command.front(), mpi));
+  const auto refuse = [&](std::string_view mpi) {
+    throw error(
+        formatted("{} is linked with another MPI ({}...), which would take each process "
+                  "for a job of its own: build it with weftcc, weftcxx or weftfc, or "
+                  "start it with that MPI's mpirun",
+                  command.front(), mpi));
+  };
+  for (const char* const mpi : {"libmpi.so", "libmpich.so"})
+    if (bytes.find(mpi) != bytes.npos) refuse(mpi);
+  // libmpi_cray.so, libmpi_cxx.so, and all others but the standard's.
+  for (std::size_t at = 0; (at = bytes.find("libmpi_", at)) != bytes.npos; ++at) {
+    const std::string_view name = std::string_view(bytes).substr(
+        at, bytes.find_first_of(std::string_view(". \0", 3), at) - at);
+    if (name != "libmpi_abi" && bytes.compare(at + name.size(), 3, ".so") == 0) refuse(name);
+  }
   return false;
 }
 

@@ -73,7 +73,9 @@ elf_file::elf_file(std::string path, form allowed) : path_(std::move(path)) {
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) refuse("is no program of this system");
   if (header.e_machine != machine ||
       (header.e_type != ET_DYN && (allowed != form::any_program || header.e_type != ET_EXEC)))
-    refuse("cannot be loaded many times: it is not position-independent, or of another machine");
+    refuse(
+        "cannot be loaded many times: it is not position-independent, or of another machine; link it with -pie, or give each "
+        "rank a process: --ranks-per-process 1");
   if (header.e_phoff > size_ || header.e_phnum > (size_ - header.e_phoff) / sizeof(ElfW(Phdr)))
     refuse("is cut off");
   for (const ElfW(Phdr) & s : segments()) {
