@@ -40,6 +40,7 @@ template <send_mode Mode>
 void start_send(state& me, const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
                 int tag, MPI_Comm comm, MPI_Request* request, const char* call) {
   check_not_null(request, "request");
+  *request = MPI_REQUEST_NULL;  // Of a call that fails.
   const route to = send_route(me, count, datatype, dest, tag, comm);
   if (to.to_nobody()) {
     *request = request_of_nothing(me, me.done, to, comm, call);
@@ -69,6 +70,7 @@ void start_send(state& me, const void* buf, MPI_Count count, MPI_Datatype dataty
 void start_receive(state& me, void* buf, MPI_Count count, MPI_Datatype datatype, int source,
                    int tag, MPI_Comm comm, MPI_Request* request, const char* call) {
   check_not_null(request, "request");
+  *request = MPI_REQUEST_NULL;  // Likewise.
   const route from = receive_route(me, count, datatype, source, tag, comm);
   if (from.to_nobody()) {
     *request = request_of_nothing(me, me.received_from_nobody, from, comm, call);
