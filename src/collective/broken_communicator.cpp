@@ -251,12 +251,10 @@ bool break_communicators_with_dead(worker& here, messaging& of) {
     }
   }
   for (const auto& [c, process] : found)
-    end_collectives(
-        here, *c,
-        encoded_failure(
-            no_rank, process_died, "",
-            formatted("{}: {}, which holds some of its ranks, is dead", name_of(*c),
-                      of.ways->name_of_process(process))));
+    end_collectives(here, *c,
+                    encoded_failure(no_rank, process_died, "",
+                                    formatted("{}: {}, which holds some of its ranks, is dead",
+                                              name_of(*c), of.ways->name_of_process(process))));
   return !found.empty();
 }
 

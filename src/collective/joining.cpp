@@ -276,8 +276,7 @@ joined_groups join_jobs(communicator_state& c, int rank, int leader,
   members.insert(members.end(), rest.begin(), rest.end());
   const std::uint32_t context = (is_first ? own : others).head.context;
   return {join(of, me, members, context, is_first ? context : context | group_context), is_first,
-          c.size(),
-          static_cast<int>(others.head.ranks)};
+          c.size(), static_cast<int>(others.head.ranks)};
 }
 
 }  // namespace weft::detail

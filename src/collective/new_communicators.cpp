@@ -412,9 +412,8 @@ communicator join(messaging& of, rank_state& me, const std::vector<int>& ranks,
                   std::uint32_t context, std::uint32_t key) {
   const auto rank =
       static_cast<int>(std::find(ranks.begin(), ranks.end(), me.number) - ranks.begin());
-  const auto here = std::count_if(ranks.begin(), ranks.end(), [&](int r) {
-    return place_of(of, r).rank != nullptr;
-  });
+  const auto here = std::count_if(ranks.begin(), ranks.end(),
+                                  [&](int r) { return place_of(of, r).rank != nullptr; });
   const auto take = [&] {
     if (here == 1) return communicator_state::make(of, ranks, context);
     const std::lock_guard hold(of.coming.lock);
@@ -477,8 +476,9 @@ communicator create_named(rank_state& me, named_inbox& inbox, const std::vector<
   if (const auto far = std::ranges::find_if(
           numbers, [&](int number) { return is_of_other_job(*me.shared, number); });
       far != numbers.end())
-    throw error(std::string(call) +
-                ": the group has ranks of another job: make the communicator out of one that has them all");
+    throw error(
+        std::string(call) +
+        ": the group has ranks of another job: make the communicator out of one that has them all");
   group_call mine{0, static_cast<std::int32_t>(numbers.size()), as_number(numbers)};
   const int first = numbers.front();
   if (me.number == first) {

@@ -578,7 +578,8 @@ std::int64_t local_device::sleep_limit_ns() const noexcept {
   for (const auto& each : channels_) {
     std::int64_t limit = each->traits.sleep_ns_max;
     // The owner sleeps on one word only.
-    if (each->is_joined) limit = limit < 0 ? joined_sleep_ns_max : std::min(limit, joined_sleep_ns_max);
+    if (each->is_joined)
+      limit = limit < 0 ? joined_sleep_ns_max : std::min(limit, joined_sleep_ns_max);
     if (limit >= 0) least = least < 0 ? limit : std::min(least, limit);
   }
   return least;

@@ -129,8 +129,8 @@ class local_device final : public device {
     transport_traits traits;
     std::size_t eager_bytes = 0;       // The limit for ams, whose handlers get the data in place.
     std::size_t eager_send_bytes = 0;  // The limit for sends, whose receives copy the data.
-    std::uint8_t index = 0;  // Of the key in a remote_memory that is for it.
-    bool is_joined = false;  // It leads to other jobs.
+    std::uint8_t index = 0;            // Of the key in a remote_memory that is for it.
+    bool is_joined = false;            // It leads to other jobs.
     unsigned idle_polls = 0, skips = 0;
   };
 

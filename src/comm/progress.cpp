@@ -141,7 +141,9 @@ void local_device::notice_failures() noexcept {
   if (epoch == failures_seen_) return;
   failures_seen_ = epoch;
   for (peer_state& each : peers_) {
-    if (each.number == self_ || each.who.process < 0 || !shared_.has_failed(each.who.process) || each.told) continue;
+    if (each.number == self_ || each.who.process < 0 || !shared_.has_failed(each.who.process) ||
+        each.told)
+      continue;
     each.told = true;
     const std::string why = shared_.why_failed(each.who.process);
     if (is_of_other_job(each.who.process)) {

@@ -131,7 +131,7 @@ void runtime::state::join(weft::bootstrap& with) {
   check(options);
   process = with.process();
   process_count = with.process_count();
-  known_processes_.store(process_count, std::memory_order_relaxed);
+  known_processes_.publish(process_count);
   failed = std::vector<published<bool>>(processes_max());
   told = std::vector<std::atomic<bool>>(processes_max());
   reasons.resize(processes_max());
@@ -275,7 +275,7 @@ int runtime::state::add_processes(std::span<const int> devices_of) {
         process, first - process_count, devices_of.size(), processes_of_other_jobs_max));
   for (const int count : devices_of)
     first_endpoint.push_back(first_endpoint.back() + static_cast<std::uint32_t>(count));
-  known_processes_.store(first + static_cast<int>(devices_of.size()), std::memory_order_release);
+  known_processes_.publish(first + static_cast<int>(devices_of.size()));
   return first;
 }
 

@@ -33,9 +33,7 @@ class runtime::state {
   // after local_device::join().
   [[nodiscard]] int add_processes(std::span<const int> devices_of);
   // How many processes have numbers: those of the job, then those of others.
-  [[nodiscard]] int known_processes() const noexcept {
-    return known_processes_.load(std::memory_order_acquire);
-  }
+  [[nodiscard]] int known_processes() const noexcept { return known_processes_.value(); }
   [[nodiscard]] std::size_t processes_max() const noexcept {
     return static_cast<std::size_t>(process_count) + processes_of_other_jobs_max;
   }
@@ -44,10 +42,8 @@ class runtime::state {
 
   [[nodiscard]] std::uint32_t endpoint_of(const address& who) const noexcept {
     const auto process_index = static_cast<std::size_t>(who.process);
-    // Relaxed: whoever names a process was told of it.
-    if (process_index >=
-            static_cast<std::size_t>(known_processes_.load(std::memory_order_relaxed)) ||
-        who.device < 0 ||
+    // A hint: whoever names a process was told of it.
+    if (process_index >= static_cast<std::size_t>(known_processes_.hint()) || who.device < 0 ||
         static_cast<std::uint32_t>(who.device) >=
             first_endpoint[process_index + 1] - first_endpoint[process_index]) [[unlikely]]
       return no_endpoint;
@@ -91,7 +87,7 @@ class runtime::state {
   std::vector<std::unique_ptr<local_device>> devices;
 
  private:
-  std::atomic<int> known_processes_{1};
+  published<int> known_processes_{1};
 };
 
 }  // namespace weft::comm

@@ -185,12 +185,12 @@ int remote_messaging::add_ranks(std::span<const way> ranks, int first_process,
   const std::size_t others = first - job_.places.size();
   if (others + ranks.size() > ranks_of_other_jobs_max)
     throw error(formatted(
-        "this job has been joined with {} ranks of other jobs, and {} more would be beyond the limit of {}", others,
-        ranks.size(), ranks_of_other_jobs_max));
+        "this job has been joined with {} ranks of other jobs, and {} more would be beyond the limit of {}",
+        others, ranks.size(), ranks_of_other_jobs_max));
   std::ranges::copy(ranks, ways_.get() + first);
   known_ranks_ += ranks.size();
-  const auto end = static_cast<std::size_t>(first_process - between_.process_count()) +
-                   number_of_process.size();
+  const auto end =
+      static_cast<std::size_t>(first_process - between_.process_count()) + number_of_process.size();
   if (number_of_process_.size() < end) number_of_process_.resize(end);
   std::ranges::copy(number_of_process,
                     number_of_process_.begin() + (first_process - between_.process_count()));

@@ -65,8 +65,8 @@ void remote_messaging::on_rts(worker& here, rank_state& to, const comm::event& h
   std::memcpy(&what, happened.data, sizeof what);
   // The transport will read where the rendezvous request says: from nobody but the device that sent it.
   if (const comm::remote_memory& m = what.memory;
-      what.bytes != 0 && (m.process != own_number_of(happened.process) || m.device != happened.device ||
-                          m.size != what.bytes)) [[unlikely]]
+      what.bytes != 0 && (m.process != own_number_of(happened.process) ||
+                          m.device != happened.device || m.size != what.bytes)) [[unlikely]]
     return remote::refuse(here, happened,
                           "it offers memory that is not its own, or of another length");
   what.memory.process = happened.process;

@@ -86,9 +86,7 @@ class network::descriptor_watch {
 // --- Devices of workers --------------------------------------------------------------------------
 
 worker_device::worker_device(network& owner, comm::device& device)
-    : owner_(owner),
-      device_(device),
-      of_process_(owner.core_->internals().processes_max()) {}
+    : owner_(owner), device_(device), of_process_(owner.core_->internals().processes_max()) {}
 
 std::unique_ptr<comm::offered_endpoints> worker_device::offer_endpoints() {
   return std::make_unique<comm::offered_endpoints>(device_);

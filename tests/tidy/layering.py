@@ -101,7 +101,7 @@ THIRD_PARTY = {
     r"lci\.hpp": ["bench/lci"],
 }
 SYSTEM = re.compile(
-    r"^([a-z_0-9]+|dwarf\.h|(sys|linux|asm|arpa|net|netinet)/[a-z_]+\.h|(unistd|sched|signal|pthread|dlfcn|fcntl|poll|ucontext"
+    r"^([a-z_0-9]+|dwarf\.h|(sys|linux|asm|arpa|net|netinet)/[a-z_]+\.h|(unistd|sched|signal|pthread|dlfcn|fcntl|netdb|poll|ucontext"
     r"|cxxabi|unwind|execinfo|immintrin|x86intrin|malloc|link|elf|semaphore|getopt|sysexits|spawn|time"
     r"|cpuid|ifaddrs|strings|termios|stdio|threads)\.h|ext/[a-z_]+\.h)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)

@@ -97,8 +97,9 @@ std::string exchange_texts(state& me, const communicator_object& between, int re
   with.send(there, to, {context, between.own, tag}, byte_view(bytes_of(&size, 1)));
   with.wait();
   if (other > text_bytes_max)
-    fail(MPI_ERR_OTHER, "the leader of the other group says {} bytes of its ranks: at most {} are right",
-         other, text_bytes_max);
+    fail(MPI_ERR_OTHER,
+         "the leader of the other group says {} bytes of its ranks: at most {} are right", other,
+         text_bytes_max);
   std::string theirs(other, '\0');
   with.receive(me.rank, {context, to, tag}, bytes_of(theirs.data(), theirs.size()));
   with.send(there, to, {context, between.own, tag}, std::as_bytes(std::span(mine)));

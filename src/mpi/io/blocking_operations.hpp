@@ -17,7 +17,7 @@ class blocking_operation;
 struct blocking_purpose {
   const char* call;
   const std::string& file;
-  bool in_memory = false;  // The file's bytes lie in memory: nothing blocks for long.
+  bool in_memory = false;     // The file's bytes lie in memory: nothing blocks for long.
   const char* kind = "file";  // Of what `file` is the name.
 };
 

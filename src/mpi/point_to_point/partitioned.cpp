@@ -399,8 +399,9 @@ void make(state& me, const arguments& a, bool sends, MPI_Request* request, const
   d.group = r.comm->ranks.shared_state();
   const peer& there = r.comm->shared->to(r.peer);
   if (is_of_other_job(*me.rank.shared, there.number))
-    fail(MPI_ERR_UNSUPPORTED_OPERATION,
-         "the other rank is of another job, to which partitioned messages do not go: send plain ones");
+    fail(
+        MPI_ERR_UNSUPPORTED_OPERATION,
+        "the other rank is of another job, to which partitioned messages do not go: send plain ones");
   partitioned_side side{&made.own_work, me.rank.home->index(), {}, bytes_of(a.count, *r.type)};
   with_data(a.buffer, elements, *r.type, [&](const auto& data) {
     set_memory(made.own_work, kept_by(me, made, data));

@@ -127,7 +127,7 @@ int descriptor::release() noexcept {
   return std::exchange(number_, -1);
 }
 
-std::string leader_channel::exchange(std::string_view text, const stop_question& stop) const {
+std::string leader_channel::tell_and_hear(std::string_view text, const stop_question& stop) const {
   std::uint64_t size = text.size();
   // Short texts fit into the sockets' buffers; of long ones the two sides may not both send first.
   send_all(to_.number(), {reinterpret_cast<const char*>(&size), sizeof size}, stop);

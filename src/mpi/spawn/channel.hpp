@@ -31,7 +31,7 @@ class leader_channel {
  public:
   explicit leader_channel(descriptor connected) noexcept : to_(std::move(connected)) {}
   // Sends `text` and returns what the other side sends. Throws failure when that goes away.
-  [[nodiscard]] std::string exchange(std::string_view text, const stop_question& stop) const;
+  [[nodiscard]] std::string tell_and_hear(std::string_view text, const stop_question& stop) const;
 
  private:
   descriptor to_;

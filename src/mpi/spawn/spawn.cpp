@@ -64,7 +64,7 @@ MPI_Comm meet_other_job(state& me, communicator_object& local, int root, const c
     std::string theirs;
     run_beside(me, call, port, [&](const stop_question& stop) {
       if (!channel) channel.emplace(make(stop));
-      theirs = channel->exchange(text, stop);
+      theirs = channel->tell_and_hear(text, stop);
     });
     return theirs;
   };

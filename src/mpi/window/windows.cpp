@@ -174,8 +174,10 @@ void make_window(state& me, const char* call, const wanted_window& wanted, MPI_I
   check_not_null(win, "win");
   communicator_object& c = checked_intracommunicator(me, comm);
   if (reaches_other_jobs(*c.shared))
-    fail(MPI_ERR_UNSUPPORTED_OPERATION,
-         "{} has ranks of another job, which windows do not reach: make the window of ranks of one job", text_of(comm));
+    fail(
+        MPI_ERR_UNSUPPORTED_OPERATION,
+        "{} has ranks of another job, which windows do not reach: make the window of ranks of one job",
+        text_of(comm));
   check_hints(me, info);
   check_size(wanted.bytes);
   check_unit(wanted.unit);
