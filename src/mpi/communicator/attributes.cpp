@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/topology.hpp"
 #include "mpi/object/profiling.hpp"
 #include "mpi/object/state.hpp"
 
@@ -158,7 +159,9 @@ int* find_predefined_value(state& me, int key) {
       a.last_used_code = last_used_code(me);
       return &a.last_used_code;
     case MPI_UNIVERSE_SIZE:
-      a.universe_size = me.world->ranks.size();
+      // Ranks may share cores: as many again can be spawned in any case.
+      a.universe_size =
+          std::max(2 * me.world->ranks.size(), static_cast<int>(machine_topology().threads.size()));
       return &a.universe_size;
     case MPI_APPNUM:
       a.appnum = me.rank.of->part;
