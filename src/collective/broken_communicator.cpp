@@ -21,6 +21,7 @@
 #include "collective/subgroups.hpp"
 #include "rank/messages.hpp"
 #include "rank/names.hpp"
+#include "rank/remote.hpp"
 #include "rank/source_validation.hpp"
 #include "rank/state.hpp"
 
@@ -164,22 +165,23 @@ void throw_failed(communicator_state& c, const char* call) {
       first.code());
 }
 
+int code_of(const std::exception& e) noexcept {
+  if (const auto* const coded = dynamic_cast<const coded_error*>(&e); coded != nullptr)
+    return coded->code();
+  return dynamic_cast<const dead_partner*>(&e) != nullptr ? process_died : no_code;
+}
+
 std::string peer_failure(const communicator_state& c, int rank, const collective_call& call) {
   std::string why = "it ended with an exception";
   int code = no_code;
   try {
     throw;
-  } catch (const coded_error& e) {
-    why = e.what();
-    code = e.code();
-  } catch (const dead_partner& e) {
-    why = e.what();
-    code = process_died;
   } catch (const std::bad_alloc&) {
     why = "there is no memory for it";
     code = no_memory;
   } catch (const std::exception& e) {
-    why = text_of(e);
+    code = code_of(e);
+    why = code == no_code ? text_of(e) : e.what();
   } catch (...) {
   }
   return encoded_failure(rank, code,

@@ -117,12 +117,9 @@ std::string shared_text(const communicator& by, int leader, std::string text,
   if (failure != nullptr) {
     try {
       std::rethrow_exception(failure);
-    } catch (const coded_error& e) {
-      text = e.what();
-      head[1] = static_cast<std::uint64_t>(e.code()) << 1 | 1;
     } catch (const std::exception& e) {
       text = e.what();
-      head[1] = 1;
+      head[1] = static_cast<std::uint64_t>(code_of(e)) << 1 | 1;
     }
     head[0] = text.size();
   }

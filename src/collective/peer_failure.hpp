@@ -1,5 +1,6 @@
 // What ranks are told of a collective that has failed on another one.
 #pragma once
+#include <exception>
 #include <string>
 
 #include "weft/error.hpp"
@@ -28,6 +29,9 @@ class coded_error : public error {
  private:
   int code_;
 };
+
+// The code of any exception: process_died for what a message to a dead process throws.
+[[nodiscard]] int code_of(const std::exception& e) noexcept;
 
 // Of the exception that is handled now, on `rank` in `call`: for note_failure() and break_communicator(). Each
 // reader names the rank as its own face does.

@@ -19,7 +19,6 @@
 #include "mpi/point_to_point/transfer.hpp"
 #include "mpi/point_to_point/type_ledger.hpp"
 #include "process/life/late_rank.hpp"
-#include "rank/remote.hpp"
 #include "trace/trace.hpp"
 #include "weft/run.hpp"
 
@@ -35,9 +34,9 @@ std::atomic<bool> has_been_finalized{false};
 void meet_living(state& me, const char* call) {
   try {
     detail::meet(*me.world->shared, me.world->own, call);
-  } catch (const detail::dead_partner&) {
-  } catch (const detail::coded_error& e) {
-    if (e.code() != detail::process_died && e.code() != detail::revoked) throw;
+  } catch (const error& e) {
+    const int code = detail::code_of(e);
+    if (code != detail::process_died && code != detail::revoked) throw;
   }
 }
 

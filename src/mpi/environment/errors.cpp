@@ -7,7 +7,6 @@
 #include "mpi/object/error_handler.hpp"
 #include "mpi/object/state.hpp"
 #include "process/life/late_rank.hpp"
-#include "rank/remote.hpp"
 
 namespace weft::mpi {
 namespace {
@@ -288,12 +287,8 @@ failure current_failure() {
     throw;
   } catch (const failure& f) {
     return f;
-  } catch (const detail::coded_error& e) {
-    return {class_of(e.code()), e.what()};
-  } catch (const detail::dead_partner& e) {
-    return {MPIX_ERR_PROC_FAILED, e.what()};
   } catch (const error& e) {
-    return {MPI_ERR_OTHER, e.what()};
+    return {class_of(detail::code_of(e)), e.what()};
   } catch (const std::bad_alloc&) {
     return {MPI_ERR_NO_MEM, "there is no memory for it"};
   }
