@@ -82,7 +82,7 @@ struct counting {
   const completion_counter& here;
   counting(std::span<request_object* const> all, completion_counter& c) : requests(all), here(c) {
     for (request_object* r : requests) {
-      if (r == nullptr || r->complete()) continue;
+      if (r == nullptr || r->has_ended()) continue;
       operation& op = r->open_work();
       if (op.counter != nullptr && op.counter != &c) {
         stop();
@@ -272,31 +272,39 @@ void wait_for(state& me, std::span<request_object* const> pending, std::size_t c
   }
 }
 
+// After a first wait for all: of exchanges the other half may be open. A receive that a failure has interrupted has ended.
+[[gnu::noinline]] static void wait_for_rest(state& me, std::span<const MPI_Request> handles,
+                                            const wait_names& call) {
+  std::vector<request_object*> all(handles.size());
+  std::ranges::transform(handles, all.begin(), active_request);
+  wait_for(me, all, all.size(), call);
+}
+
 void wait_for_all(state& me, std::span<const MPI_Request> handles, const wait_names& call) {
   const MPI_Request gone = handle_of(me.done);
   completion_counter c;
   cut_short_guard guard{handles, c};
-  for (bool again = true; again;) {
-    again = false;
-    const request_object* last = nullptr;
-    std::uint32_t pending = 0;
-    for (const MPI_Request handle : handles) {
-      if (handle == gone) continue;
-      request_object* const r = active_request(handle);
-      if (r == nullptr) continue;
-      if (r->is_plain()) [[likely]] {
-        if (r->own_work.complete) continue;
-        count_at(r->own_work, c);
-      } else {
-        if (r->complete()) continue;
-        count_at(r->open_work(), c);
-        // An exchange is counted when one half of it is complete, and may need another wait.
-        again = again || r->details->exchange;
-      }
-      ++pending;
-      last = r;
+  bool again = false;
+  const request_object* last = nullptr;
+  std::uint32_t pending = 0;
+  for (const MPI_Request handle : handles) {
+    if (handle == gone) continue;
+    request_object* const r = active_request(handle);
+    if (r == nullptr) continue;
+    if (r->is_plain()) [[likely]] {
+      if (r->own_work.complete) continue;
+      count_at(r->own_work, c);
+    } else {
+      if (r->complete()) continue;
+      if (r->is_interrupted()) r->own_work.failed = false;  // The program has been told.
+      count_at(r->open_work(), c);
+      // An exchange is counted when one half of it is complete, and may need another wait.
+      again = again || r->details->exchange;
     }
-    if (last == nullptr) break;
+    ++pending;
+    last = r;
+  }
+  if (last != nullptr) {
     c.pending = pending;  // Nobody has run since the first was told where to count.
     me.rank.home->check_stopped();
     trace_wait(
@@ -304,6 +312,8 @@ void wait_for_all(state& me, std::span<const MPI_Request> handles, const wait_na
         me.rank, c, describe_one(*last, call, pending, false), last->open_work().peer_worker);
   }
   guard.waits = false;
+  if (again) [[unlikely]]
+    wait_for_rest(me, handles, call);
 }
 
 void interrupt_if_lost(state& me, request_object& r) {
