@@ -33,6 +33,8 @@ void cancel(state& me, MPI_Request* request) {
   if (r.what != request_object::type::receive || r.work->posted_in == nullptr) return;
   me.rank.lists.withdraw(*r.work);
   r.cancelled = true;
+  r.work->failed = false;  // A failure may have interrupted it.
+  r.work->result = {};
   detail::complete(*me.rank.home, *r.work);
 }
 

@@ -130,14 +130,20 @@ static void told_of_death(MPI_Comm comm) {
     EXPECT_CLASS(MPI_Waitall(1, &request, &status), MPI_ERR_IN_STATUS);
     EXPECT_INT(class_of(status.MPI_ERROR), MPIX_ERR_PROC_FAILED_PENDING);
     EXPECT(request != MPI_REQUEST_NULL, "the request is gone");
-    MPI_Request exchange;
+    MPI_Request other;
     int got = -1;
-    EXPECT_INT(MPI_Isendrecv(&value, 1, MPI_INT, 0, 5, &got, 1, MPI_INT, MPI_ANY_SOURCE, 6, comm, &exchange),
+    EXPECT_INT(MPI_Isendrecv(&value, 1, MPI_INT, 0, 5, &got, 1, MPI_INT, MPI_ANY_SOURCE, 6, comm, &other),
                MPI_SUCCESS);
-    EXPECT_CLASS(MPI_Wait(&exchange, &status), MPIX_ERR_PROC_FAILED_PENDING);
+    EXPECT_CLASS(MPI_Wait(&other, &status), MPIX_ERR_PROC_FAILED_PENDING);
     EXPECT_INT(MPI_Recv(&got, 1, MPI_INT, 0, 5, comm, MPI_STATUS_IGNORE), MPI_SUCCESS);
     EXPECT_INT(MPI_Send(&value, 1, MPI_INT, 0, 6, comm), MPI_SUCCESS);
-    EXPECT_INT(MPI_Wait(&exchange, &status), MPI_SUCCESS);
+    EXPECT_INT(MPI_Wait(&other, &status), MPI_SUCCESS);
+    EXPECT_INT(MPI_Irecv(&got, 1, MPI_INT, MPI_ANY_SOURCE, 7, comm, &other), MPI_SUCCESS);
+    EXPECT_CLASS(MPI_Wait(&other, &status), MPIX_ERR_PROC_FAILED_PENDING);
+    EXPECT_INT(MPI_Cancel(&other), MPI_SUCCESS);
+    EXPECT_INT(MPI_Wait(&other, &status), MPI_SUCCESS);
+    EXPECT_INT(MPI_Test_cancelled(&status, &flag), MPI_SUCCESS);
+    EXPECT_INT(flag, 1);
     EXPECT_CLASS(MPI_Probe(MPI_ANY_SOURCE, 3, comm, &status), MPIX_ERR_PROC_FAILED);
     EXPECT_INT(MPIX_Comm_failure_get_acked(comm, &failed), MPI_SUCCESS);
     EXPECT_INT(size_of(failed), 0);
