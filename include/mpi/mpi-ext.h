@@ -18,10 +18,15 @@ enum { /* Error classes. A process that has failed is one that has aborted: the 
   MPIX_ERR_PROC_FAILED_PENDING = 102,
   MPIX_ERR_REVOKED = 103
 };
+/* Programs ask by #ifdef whether they are there. */
+#define MPIX_ERR_PROC_FAILED MPIX_ERR_PROC_FAILED
+#define MPIX_ERR_PROC_FAILED_PENDING MPIX_ERR_PROC_FAILED_PENDING
+#define MPIX_ERR_REVOKED MPIX_ERR_REVOKED
 
 enum { /* A key of attributes of MPI_COMM_WORLD: 1 where the job goes on after failures, 0 where it does not. */
   MPIX_FT = 591
 };
+#define MPIX_FT MPIX_FT
 
 /* Declares MPIX_X and PMPIX_X. */
 #define WEFT_MPIX_DECLARE(name, parameters) \

@@ -9,6 +9,10 @@
 #include "../conform.h"
 #include <mpi-ext.h>
 
+#if !defined MPIX_ERR_PROC_FAILED || !defined MPIX_ERR_PROC_FAILED_PENDING || !defined MPIX_ERR_REVOKED || !defined MPIX_FT
+#error "programs ask for these by #ifdef"
+#endif
+
 static int processes, last, per_process; /* `last`: the first rank of the last process. */
 
 static void die(void) { kill(getpid(), SIGKILL); }
