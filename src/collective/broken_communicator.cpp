@@ -117,6 +117,18 @@ void tell_workers(worker& here, communicator_state& c) {
                 std::as_bytes(std::span(&subject, 1)));
 }
 
+// Those that are revoked with it. Its siblings of one split have the same context and other ranks.
+std::vector<shared_handle<communicator_state>> followers_of(const communicator_state& c) {
+  std::vector<shared_handle<communicator_state>> found;
+  const std::lock_guard hold(c.listed_in->lock);
+  for (const auto& [context, one] : c.listed_in->by_context)
+    // Relaxed: calls on one that does not follow yet begin later, and look at `revoked` of `c`.
+    if (one->revoked_with.load(std::memory_order_relaxed) == c.context &&
+        one->to(0).number == c.to(0).number)
+      if (auto owned = owned_too(*one); owned != nullptr) found.push_back(std::move(owned));
+  return found;
+}
+
 }  // namespace
 
 void revoke(worker& here, communicator_state& c) {
@@ -128,6 +140,7 @@ void revoke(worker& here, communicator_state& c) {
   if (c.spans_processes()) c.of.subgroups->tell_broken(here, c, why);
   tell_workers(here, c);
   take_revocation(here, c);
+  for (const auto& follower : followers_of(c)) revoke(here, *follower);
 }
 
 void note_failure(communicator_state& c, const std::string& why) {

@@ -180,6 +180,8 @@ struct communicator_state {
   std::atomic<bool> broken{false};
   std::atomic<bool> cut_off{false};  // Nothing is sent to other subgroups any more.
   std::atomic<bool> revoked{false};  // Operations on it fail, but shrink and agree.
+  // The context of the communicator with the same ranks with which this one is revoked.
+  std::atomic<std::uint32_t> revoked_with{wait_description::no_context};
   std::atomic<bool> has_agreed{
       false};             // Its ranks have begun agreements (collective/agreements.hpp).
   int conversations = 0;  // Meetings of the leader with other subgroups under way. Its worker's.

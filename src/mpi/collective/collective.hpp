@@ -65,6 +65,9 @@ template <class Prepare, class... Arguments>
         check_hints(me, info);
         (void)prepare(me);  // Checks the arguments before there is anything new.
         const auto own = with_own_context(me, checked_communicator(me, given), name);
+        own->shared->revoked_with.store(
+            checked_communicator(me, given).shared->context,
+            std::memory_order_relaxed);  // Relaxed: MPI_Start asks `given` itself.
         comm = handle_of(*own);
         *request = add_persistent(
             me, given,

@@ -151,9 +151,10 @@ void fail_window(MPI_Win win) {
   fail(MPI_ERR_WIN, "{} is no window, or has been freed", text_of(win));
 }
 
-void fail_revoked() {
-  fail(MPIX_ERR_REVOKED,
-       "the communicator is revoked: call MPIX_Comm_shrink, and go on with what it makes");
+void fail_revoked(MPI_Comm where) {
+  throw failure(MPIX_ERR_REVOKED,
+                "the communicator is revoked: call MPIX_Comm_shrink, and go on with what it makes",
+                where);
 }
 
 std::string ranks_of(const communicator_object& c) {

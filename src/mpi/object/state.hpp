@@ -262,7 +262,7 @@ int in_call_at_any_time(const char* name, const Body& body, const Arguments&... 
 
 // "ranks of MPI_COMM_WORLD are 0 to 3", or of the remote group.
 [[nodiscard]] std::string ranks_of(const communicator_object& c);
-[[noreturn, gnu::cold]] void fail_revoked();
+[[noreturn, gnu::cold]] void fail_revoked(MPI_Comm where = MPI_COMM_NULL);
 [[noreturn, gnu::cold]] void fail_peer(const communicator_object& c, int rank, const char* what);
 // Of a receive from any rank, where there is none: throws if the communicator is revoked.
 [[gnu::cold]] inline void fail_any_source(const communicator_object& c) {

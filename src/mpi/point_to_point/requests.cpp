@@ -393,12 +393,20 @@ void conclude(state& me, request_object& r, MPI_Request& handle, MPI_Status* sta
   conclude_rare(me, r, handle, status);
 }
 
+[[gnu::cold, gnu::noinline]] static void check_not_revoked(state& me, const request_object& r) {
+  const communicator_object* const c = find_referred(me, r.where);
+  if (c != nullptr && c->is_revoked() && !r.from_nobody) fail_revoked(r.where);
+}
+
 void start(state& me, request_object& r) {
   if (!r.persistent())
     fail(MPI_ERR_REQUEST, "the request is not persistent: it was started when it was made");
   if (r.active)
     fail(MPI_ERR_REQUEST, "the request is active: wait for it before it is started again");
   me.rank.home->begin_call();
+  // Relaxed: what is started sooner is ended by the mail.
+  if (me.rank.shared->communicators->any_revoked.load(std::memory_order_relaxed)) [[unlikely]]
+    check_not_revoked(me, r);
   request_details& d = *r.details;
   r.cancelled = false;
   if (d.partitions != nullptr) return start_partitioned(me, r);

@@ -81,7 +81,9 @@ static void revoked(void) {
   MPI_Comm comm = copy_of(MPI_COMM_WORLD), next;
   static char large[1 << 20];
   int value = 0, is_revoked = 0, flag = 1;
-  MPI_Request requests[2];
+  MPI_Request requests[2], receive, barrier;
+  MPI_Recv_init(&value, 1, MPI_INT, 0, 12, comm, &receive);
+  MPI_Barrier_init(comm, MPI_INFO_NULL, &barrier);
   if (rank == 0) {
     usleep(20000);
     EXPECT_INT(MPIX_Comm_revoke(comm), MPI_SUCCESS);
@@ -89,6 +91,7 @@ static void revoked(void) {
   } else if (rank == 1) {
     EXPECT_CLASS(MPI_Barrier(comm), MPIX_ERR_REVOKED);
   } else if (rank == 2) {
+    if (MPI_Start(&barrier) == MPI_SUCCESS) EXPECT_CLASS(MPI_Wait(&barrier, MPI_STATUS_IGNORE), MPIX_ERR_REVOKED);
     EXPECT_CLASS(MPI_Recv(&value, 1, MPI_INT, 0, 7, comm, MPI_STATUS_IGNORE), MPIX_ERR_REVOKED);
   } else if (rank == 3) {
     EXPECT_CLASS(MPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, 7, comm, MPI_STATUS_IGNORE), MPIX_ERR_REVOKED);
@@ -105,6 +108,10 @@ static void revoked(void) {
   EXPECT_INT(is_revoked, 1);
   EXPECT_CLASS(MPI_Send(&value, 1, MPI_INT, 0, 1, comm), MPIX_ERR_REVOKED);
   EXPECT_CLASS(MPI_Irecv(&value, 1, MPI_INT, MPI_ANY_SOURCE, 1, comm, &requests[0]), MPIX_ERR_REVOKED);
+  EXPECT_CLASS(MPI_Start(&receive), MPIX_ERR_REVOKED);
+  EXPECT_CLASS(MPI_Start(&barrier), MPIX_ERR_REVOKED);
+  MPI_Request_free(&receive);
+  MPI_Request_free(&barrier);
   EXPECT_CLASS(MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_SUM, comm), MPIX_ERR_REVOKED);
   EXPECT_CLASS(MPI_Comm_dup(comm, &next), MPIX_ERR_REVOKED);
   EXPECT_INT(MPIX_Comm_agree(comm, &flag), MPI_SUCCESS);
