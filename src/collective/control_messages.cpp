@@ -19,6 +19,13 @@ constexpr std::size_t read_in_place_bytes_min = 16 * 1024;
   return in_place ? send_mode::synchronous : send_mode::standard;
 }
 
+[[noreturn, gnu::cold]] void throw_failed_message(const operation& op) {
+  const loss why = reason_of(op).what;
+  throw coded_error(text_of_bad_result(op), why == loss::none      ? no_code
+                                            : why == loss::revoked ? revoked
+                                                                   : process_died);
+}
+
 }  // namespace
 
 operation& control_messages::next() {
@@ -83,7 +90,7 @@ void control_messages::each(const Visit& visit) {
 }
 
 void control_messages::conclude(operation& op) {
-  if (op.failed) check_result(op);
+  if (op.failed && is_bad(op)) throw_failed_message(op);
   if (op.what != operation::kind::recv) return;
   --op.owner->counts.received;
   op.owner->counts.received_bytes -= op.result.bytes;

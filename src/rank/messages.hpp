@@ -10,6 +10,7 @@
 #include <new>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "profile/accounts.hpp"
@@ -127,6 +128,7 @@ known_failures& failures_known_to(communicator_state& c, int rank);
 // --- Requests (requests.cpp) ---------------------------------------------------------------------
 // Puts back an operation from take_kept(), to be used again.
 void free_kept(rank_state& of, kept_operation* op) noexcept;
+[[nodiscard]] std::string text_of_bad_result(const operation& op);
 [[gnu::cold]] void throw_bad_result(const operation& op);  // Truncated, or the partner has died.
 // Why an operation has failed: its partner's process is dead, or may be, or something else is wrong.
 struct reason_of_failure {

@@ -35,7 +35,7 @@ reason_of_failure reason_of(const operation& op) {
                           : "has died, or the data could not be read"};
 }
 
-[[gnu::cold]] static std::string text_of_bad_result(const operation& op) {
+[[gnu::cold]] std::string text_of_bad_result(const operation& op) {
   if (op.result.bytes == failed_bytes) {
     const bool is_send = op.what == operation::kind::send;
     return formatted("rank {}: a {} of {} bytes {} {}, tag {}, failed: its process {}",
