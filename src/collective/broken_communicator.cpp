@@ -132,8 +132,9 @@ std::vector<shared_handle<communicator_state>> followers_of(const communicator_s
 }  // namespace
 
 void revoke(worker& here, communicator_state& c) {
-  // Relaxed, here and in the list: the mail orders them.
-  if (c.revoked.exchange(true, std::memory_order_relaxed)) return;
+  // Relaxed, here and in the list: the mail orders them. It may be revoked already, by early news, which nobody has passed on.
+  c.revoked.store(true, std::memory_order_relaxed);
+  if (c.has_told_revocation.exchange(true, std::memory_order_relaxed)) return;
   c.listed_in->any_revoked.store(true, std::memory_order_relaxed);
   const std::string why = encoded_revocation(c);
   note_failure(c, why);

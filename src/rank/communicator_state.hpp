@@ -178,8 +178,9 @@ struct communicator_state {
   // end of the collective that they are in. See broken_communicator.cpp.
   std::atomic<bool> failed{false};
   std::atomic<bool> broken{false};
-  std::atomic<bool> cut_off{false};  // Nothing is sent to other subgroups any more.
-  std::atomic<bool> revoked{false};  // Operations on it fail, but shrink and agree.
+  std::atomic<bool> cut_off{false};              // Nothing is sent to other subgroups any more.
+  std::atomic<bool> revoked{false};              // Operations on it fail, but shrink and agree.
+  std::atomic<bool> has_told_revocation{false};  // This process has told the others.
   // The context of the communicator with the same ranks with which this one is revoked.
   std::atomic<std::uint32_t> revoked_with{wait_description::no_context};
   std::atomic<bool> has_agreed{
