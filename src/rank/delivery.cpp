@@ -48,6 +48,10 @@ unexpected_message* make_unexpected(rank_state& to, const envelope& from, std::s
 void add_unexpected(worker& here, rank_state& to, unexpected_message* m) {
   if ((m->from.context & hidden_context) != 0 && is_of_broken(to, m->from)) [[unlikely]]
     return refuse(here, to, m);
+  // Relaxed: what comes sooner is dropped by the mail. What leaders say to each other in a collective ends with that.
+  if (to.shared->communicators->any_revoked.load(std::memory_order_relaxed)) [[unlikely]]
+    if ((m->rts || (m->from.context & hidden_context) == 0) && is_of_revoked(to, m->from.context))
+      return refuse(here, to, m);
   ++to.counts.unexpected;
   to.lists.add(*m);
   set_congestion(to);
@@ -256,8 +260,6 @@ void deliver_rts(worker& here, rank_state& to, const envelope& from,
   }
   unexpected_message* m = make_unexpected(to, from, 0);
   m->rts = rts;
-  if (is_of_revoked(to, from.context)) [[unlikely]]
-    return refuse(here, to, m);
   add_unexpected(here, to, m);
 }
 

@@ -102,13 +102,13 @@ void end_operations_of_revoked(worker& here, communicator_state& c) {
       r.lists.withdraw(*op);
       fail(here, *op);
     }
-    // Its sender waits. Messages that have come whole are nobody's any more.
-    const auto request = [&] {
+    // Of some the sender waits; those that have come whole are nobody's any more.
+    const auto left_over = [&] {
       unexpected_message* u = r.lists.oldest();
-      while (u != nullptr && !(u->rts && is_of(u->from, c))) u = match_lists::after(*u);
+      while (u != nullptr && !is_of(u->from, c)) u = match_lists::after(*u);
       return u;
     };
-    while (unexpected_message* const u = request()) {
+    while (unexpected_message* const u = left_over()) {
       r.lists.remove(*u);
       set_congestion(r);
       refuse(here, r, u);
