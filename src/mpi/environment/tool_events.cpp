@@ -80,7 +80,7 @@ struct all_registrations {
   std::uintptr_t last = 16;
 };
 all_registrations& registrations() {
-  static all_registrations made;
+  static auto& made = *new all_registrations;  // Never destroyed: a rank may end at exit.
   return made;
 }
 // The rank that runs callbacks here: what happens meanwhile waits. Ranks of a worker share the thread, and a callback may wait.
@@ -151,8 +151,9 @@ void hear(const told_event& e) noexcept {
     const std::lock_guard hold(all.lock);
     const std::uint64_t now = now_ns();
     for (auto& [handle, r] : all.by_handle) {
+      // Other jobs of the process have ranks of the same number.
       if (types[r.type].what != e.what || r.of->rank.number != e.rank ||
-          callback_for(r, 0) == nullptr)
+          (own != nullptr && r.of->rank.of != own->rank.of) || callback_for(r, 0) == nullptr)
         continue;
       if (r.waiting.size() == events_kept_max)
         ++r.dropped;

@@ -28,7 +28,5 @@ bool has_index(const List& list, int index) {
 
 // How many types of events there are (tool_events.cpp).
 [[nodiscard]] std::size_t event_types() noexcept;
-// Called when a rank ends the interface: its registrations go.
-void end_events_of(state& me);
 
 }  // namespace weft::mpi

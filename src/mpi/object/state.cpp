@@ -34,6 +34,10 @@ state::state(detail::rank_state& r)
   received_from_nobody.from_nobody = true;
 }
 
+state::~state() {
+  if (tools_started != 0) end_events_of(*this);  // Without MPI_T_finalize.
+}
+
 void state::cut_short() noexcept {
   drop_requests(*this);
 }

@@ -44,6 +44,7 @@ struct section_cache;
 
 struct state final : detail::face_state, detail::face_names {
   explicit state(detail::rank_state& r);
+  ~state() override;
 
   [[nodiscard]] bool is_open() const noexcept { return open.load(std::memory_order_relaxed); }
   void close() noexcept {
@@ -155,6 +156,9 @@ void tell_of_rest(state& me, const char* call);
 // The calling rank's state, also before MPI_Init; throws weft::error when the caller is no rank.
 [[nodiscard]] state& calling_at_any_time(const char* call);
 [[noreturn, gnu::cold]] void refuse_call(const char* call);
+
+// Called when a rank ends the tools interface, or ends itself: its registrations of events go.
+void end_events_of(state& me);
 
 // The calling rank's state in the usual case (state::usable); null otherwise.
 [[gnu::always_inline]] inline state* usable_state() noexcept {
