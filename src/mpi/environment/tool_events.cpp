@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "mpi/environment/tools.hpp"
@@ -83,9 +84,15 @@ all_registrations& registrations() {
   static auto& made = *new all_registrations;  // Never destroyed: a rank may end at exit.
   return made;
 }
-// The rank that runs callbacks here: what happens meanwhile waits. Ranks of a worker share the thread, and a callback may wait.
-std::map<const state*, int>& delivering() {  // With the lock.
-  static std::map<const state*, int> made;
+// A handle that is freed in a callback: its free function is called when callbacks have ended.
+struct freed_handle {
+  MPI_T_event_registration handle;
+  void* data;
+  MPI_T_event_free_cb_function* function;
+};
+// The ranks that run callbacks: what happens meanwhile waits. Ranks of a worker share the thread, and a callback may wait.
+std::map<const state*, std::vector<freed_handle>>& delivering() {  // With the lock.
+  static auto& made = *new std::map<const state*, std::vector<freed_handle>>;
   return made;
 }
 
@@ -103,12 +110,10 @@ const registration::callback* callback_for(const registration& r, std::size_t le
 void deliver(state& me, MPI_T_cb_safety least) {
   all_registrations& all = registrations();
   const std::size_t level = level_of(least);
+  std::vector<freed_handle> freed;
   {
     const std::lock_guard hold(all.lock);
-    if (delivering()[&me]++ != 0) {
-      --delivering()[&me];
-      return;
-    }
+    if (!delivering().try_emplace(&me).second) return;
   }
   for (;;) {
     kept next;
@@ -126,8 +131,9 @@ void deliver(state& me, MPI_T_cb_safety least) {
         handle = number;
       }
       if (oldest == nullptr) {
-        if (--delivering()[&me] == 0) delivering().erase(&me);
-        return;
+        freed = std::move(delivering()[&me]);
+        delivering().erase(&me);
+        break;
       }
       next = oldest->waiting.front();
       oldest->waiting.pop_front();
@@ -142,6 +148,7 @@ void deliver(state& me, MPI_T_cb_safety least) {
     if (dropped != 0 && tell_dropped != nullptr)
       tell_dropped(dropped, registered, 0, least, call.data);
   }
+  for (const freed_handle& f : freed) f.function(f.handle, least, f.data);
 }
 
 void hear(const told_event& e) noexcept {
@@ -272,13 +279,18 @@ WEFT_MPI_FUNCTION(int, MPI_T_event_handle_alloc,
 WEFT_MPI_FUNCTION(int, MPI_T_event_handle_free,
                   (MPI_T_event_registration event_registration, void* user_data,
                    MPI_T_event_free_cb_function free_cb_function)) {
-  const int error = with_registration(event_registration, [&](state&, registration&) {
+  bool is_in_callback = false;
+  const int error = with_registration(event_registration, [&](state& me, registration&) {
     registrations().by_handle.erase(value_of(event_registration));
     listen_or_not();
+    const auto running = delivering().find(&me);
+    is_in_callback = running != delivering().end();
+    if (is_in_callback && free_cb_function != nullptr)
+      running->second.push_back({event_registration, user_data, free_cb_function});
     return static_cast<int>(MPI_SUCCESS);
   });
   // No callback of it runs any more.
-  if (error == MPI_SUCCESS && free_cb_function != nullptr)
+  if (error == MPI_SUCCESS && free_cb_function != nullptr && !is_in_callback)
     free_cb_function(event_registration, MPI_T_CB_REQUIRE_NONE, user_data);
   return error;
 }

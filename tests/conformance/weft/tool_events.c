@@ -37,6 +37,20 @@ static void see_end(MPI_T_event_registration registration, MPI_T_cb_safety safet
   ++*(int*)data;
 }
 
+/* Frees its own handle: the end is told when the callback has returned. */
+static int in_callback, freed_late;
+static void see_own_end(MPI_T_event_registration registration, MPI_T_cb_safety safety, void* data) {
+  (void)registration, (void)safety, (void)data;
+  freed_late += in_callback ? 100 : 1;
+}
+static void free_own(MPI_T_event_instance instance, MPI_T_event_registration registration, MPI_T_cb_safety safety,
+                     void* data) {
+  (void)instance, (void)safety, (void)data;
+  in_callback = 1;
+  EXPECT_INT(MPI_T_event_handle_free(registration, NULL, see_own_end), MPI_SUCCESS);
+  in_callback = 0;
+}
+
 static void descriptions(void) {
   int count = 0, sources = 0, category = -1, listed[8], room = 1;
   EXPECT_INT(MPI_T_event_get_num(&count), MPI_SUCCESS);
@@ -138,6 +152,12 @@ int main(int argc, char** argv) {
   const int all = begun;
   MPI_Barrier(MPI_COMM_WORLD);
   EXPECT_INT(begun, all);
+  EXPECT_INT(MPI_T_event_handle_alloc(index_of("weft_wait_ended"), NULL, MPI_INFO_NULL, &of_end), MPI_SUCCESS);
+  EXPECT_INT(MPI_T_event_register_callback(of_end, MPI_T_CB_REQUIRE_MPI_RESTRICTED, MPI_INFO_NULL, NULL, free_own),
+             MPI_SUCCESS);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_T_source_get_timestamp(0, &now);
+  EXPECT_INT(freed_late, 1);
   EXPECT_INT(MPI_T_event_copy(NULL, &now), MPI_T_ERR_INVALID_HANDLE);
   MPI_T_finalize();
   return end();
