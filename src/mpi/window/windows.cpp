@@ -145,6 +145,8 @@ void make_regions(window_object& w, const wanted_window& wanted) {
   try {
     w.words = &w.memory->allocate(w.ranks->ranks, window_words::bytes(w.size));
     w.parts = &make_parts(w, wanted);
+  } catch (const detail::coded_error&) {
+    throw;
   } catch (const error& e) {
     if (detail::code_of(e) != detail::no_code) throw;
     release_all(w);
