@@ -57,6 +57,25 @@ const cpu_set_t cpus_of_process = [] {
   return all;
 }();
 
+// Detached, with all signals blocked, on the CPUs of the process once it has called leave_worker().
+bool start_thread(void* (*body)(void*), void* argument) noexcept {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  // The C library's own: it is no thread of a rank.
+  auto* create = next_definition<decltype(::pthread_create)>("pthread_create");
+  if (create == nullptr) create = &::pthread_create;
+  pthread_t made;
+  const blocked_signals none;
+  const bool is_made = create(&made, &attributes, body, argument) == 0;
+  pthread_attr_destroy(&attributes);
+  return is_made;
+}
+void leave_worker(const char* name) noexcept {
+  pthread_setname_np(pthread_self(), name);
+  ::sched_setaffinity(0, sizeof cpus_of_process, &cpus_of_process);
+}
+
 // Threads are made as they are needed, and stay.
 class file_threads {
  public:
@@ -73,26 +92,13 @@ class file_threads {
 
  private:
   static void* run(void* self) noexcept {
-    pthread_setname_np(pthread_self(), "weft-files");
+    leave_worker("weft-files");
     // Files that it makes have the mode that it is told, whatever mask the process has.
     if (::unshare(CLONE_FS) == 0) ::syscall(SYS_umask, 0);
-    ::sched_setaffinity(0, sizeof cpus_of_process, &cpus_of_process);
     static_cast<file_threads*>(self)->serve();
     return nullptr;
   }
-  bool start() noexcept {
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    // The C library's own: it is no thread of a rank.
-    auto* create = next_definition<decltype(::pthread_create)>("pthread_create");
-    if (create == nullptr) create = &::pthread_create;
-    pthread_t made;
-    const blocked_signals none;
-    const bool is_made = create(&made, &attributes, &file_threads::run, this) == 0;
-    pthread_attr_destroy(&attributes);
-    return is_made;
-  }
+  bool start() noexcept { return start_thread(&file_threads::run, this); }
   [[noreturn]] void serve() noexcept {
     std::unique_lock hold(lock_);
     for (;;) {
@@ -120,6 +126,21 @@ file_threads& threads() {
   return all;
 }
 
+// It shares the directory and the mask of modes with the process: what it starts gets them.
+void* run_alone(void* given) noexcept {
+  const std::unique_ptr<std::shared_ptr<blocking_operation>> one(
+      static_cast<std::shared_ptr<blocking_operation>*>(given));
+  leave_worker("weft-meeting");
+  (*one)->run();
+  return nullptr;
+}
+bool start_alone(const std::shared_ptr<blocking_operation>& one) {
+  auto given = std::make_unique<std::shared_ptr<blocking_operation>>(one);
+  if (!start_thread(&run_alone, given.get())) return false;
+  (void)given.release();
+  return true;
+}
+
 struct words_of_file final : detail::wait_words {
   const char* kind;
   const std::string& name;
@@ -135,7 +156,8 @@ std::shared_ptr<blocking_operation> begin_blocking(state& me, const blocking_pur
                                                    std::function<void()> work) {
   if (what.in_memory || is_forked_child()) return nullptr;
   auto begun = std::make_shared<blocking_operation>(*me.rank.home, std::move(work));
-  return threads().add(begun) ? begun : nullptr;
+  const bool is_begun = what.alone ? start_alone(begun) : threads().add(begun);
+  return is_begun ? begun : nullptr;
 }
 
 void await_blocking(state& me, const blocking_purpose& what, blocking_operation& begun) {

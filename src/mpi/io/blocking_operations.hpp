@@ -19,6 +19,9 @@ struct blocking_purpose {
   const std::string& file;
   bool in_memory = false;     // The file's bytes lie in memory: nothing blocks for long.
   const char* kind = "file";  // Of what `file` is the name.
+  // It waits for others, who may wait for more of its kind, or it starts processes: it has a thread for itself, outside the
+  // limit, with the directory and the mask of modes of the process.
+  bool alone = false;
 };
 
 // Runs `work`, which throws nothing, and returns when it has ended. The job's stop does not cut it short: it may use the

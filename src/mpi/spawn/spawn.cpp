@@ -45,7 +45,7 @@ void run_beside(state& me, const char* call, const std::string& port,
       failure = std::current_exception();
     }
   };
-  const blocking_purpose what{.call = call, .file = port, .kind = "port"};
+  const blocking_purpose what{.call = call, .file = port, .kind = "port", .alone = true};
   if (const auto begun = begin_blocking(me, what, guarded); begun != nullptr)
     await_blocking(me, what, *begun);
   else
