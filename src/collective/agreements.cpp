@@ -125,10 +125,13 @@ struct agreements::letter {
 };
 
 agreements::agreements(messaging& of, remote::handlers* handlers) : of_(of) {
-  if (handlers == nullptr) return;
-  handler_ = handlers->add<&agreements::on_message,
-                           remote::message_form{.bytes_min = sizeof(message_head)}>(*this);
-  deaths_.resize(static_cast<std::size_t>(of.in_job.workers->worker_count()));
+  if (handlers != nullptr) register_with(*handlers);
+}
+
+void agreements::register_with(remote::handlers& handlers) {
+  handler_ = handlers.add<&agreements::on_message,
+                          remote::message_form{.bytes_min = sizeof(message_head)}>(*this);
+  deaths_.resize(static_cast<std::size_t>(of_.in_job.workers->worker_count()));
 }
 
 // --- Records ----------------------------------------------------------------------------------------
@@ -459,7 +462,7 @@ bool agreements::take_early(record& r, worker& here, outbox& out) {
 }
 
 bool agreements::go_on_without_dead(worker& here) {
-  if (of_.ways == nullptr || !of_.ways->survives()) return false;
+  if (of_.ways == nullptr || !of_.ways->survives() || !remote::port::is_at(here)) return false;
   const remote::port mine = remote::port::of(here);
   int dead = 0;
   for (int p = 0; p < mine.owner().process_count(); ++p)

@@ -62,8 +62,9 @@ enum agreement_kind : std::uint32_t { agreement_on_flags = 1, agreement_on_livin
 
 class agreements {
  public:
-  // `handlers` is null in a job of one process.
+  // `handlers` is null in a job of one process: that one registers when it first meets another job.
   agreements(messaging& of, remote::handlers* handlers);
+  void register_with(remote::handlers& handlers);
 
   struct instance;
   // Begins the rank's next agreement: its place among the rank's agreements on the communicator is that of this call.

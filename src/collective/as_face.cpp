@@ -98,9 +98,10 @@ std::unique_ptr<face_job> begin(job& j, handler_numbers& of_messages) {
   };
   if (of_messages.between() != nullptr) {
     remote::handlers handlers(of_messages);
-    made->ways = {new remote_messaging(*made, handlers), [](remote_messaging* w) { delete w; }};
-    made->subgroups = {new remote_subgroups(*made->ways, handlers),
-                       [](remote_subgroups* s) { delete s; }};
+    made->ways.publish(new remote_messaging(*made, handlers),
+                       [](remote_messaging* w) { delete w; });
+    made->subgroups.publish(new remote_subgroups(*made->ways, handlers),
+                            [](remote_subgroups* s) { delete s; });
     agreements_by(&handlers);
   } else {
     agreements_by(nullptr);

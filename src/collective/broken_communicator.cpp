@@ -246,7 +246,7 @@ void on_subgroups_broken(worker& here, rank_state& to, std::uint32_t context,
 }
 
 bool break_communicators_with_dead(worker& here, messaging& of) {
-  if (of.ways == nullptr || !of.ways->survives()) return false;
+  if (of.ways == nullptr || !of.ways->survives() || !remote::port::is_at(here)) return false;
   const remote::port mine = remote::port::of(here);
   std::vector<std::pair<shared_handle<communicator_state>, int>> found;
   {

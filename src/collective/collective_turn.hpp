@@ -50,7 +50,8 @@ class collective_turn {
     check_is_own(c, rank, me_, call.name);
     if (call.root != no_root && (call.root < 0 || call.root >= c.size())) [[unlikely]]
       throw_no_root(call.name, call.root);
-    if (c.of.ways != nullptr && c.of.ways->between().any_has_died()) [[unlikely]]
+    if (const remote_messaging* const ways = c.of.ways.get();
+        ways != nullptr && ways->between().any_has_died()) [[unlikely]]
       check_subgroups_alive(c, call.name);
     const std::uint64_t ticket =
         std::exchange(member_.has_turn, false) ? member_.next_ticket() : member_.tickets++;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/format.hpp"
+#include "collective/agreements.hpp"
 #include "collective/collectives.hpp"
 #include "collective/new_communicators.hpp"
 #include "collective/peer_failure.hpp"
@@ -50,9 +51,12 @@ network& network_of(messaging& of) {
   const std::lock_guard hold(one_at_a_time);
   if (of.ways == nullptr) {
     auto* const made = new late_ways(of);
-    of.subgroups = {new remote_subgroups(*made, remote::handlers(made->numbers())),
-                    [](remote_subgroups* s) { delete s; }};
-    of.ways = {made, [](remote_messaging* w) { delete static_cast<late_ways*>(w); }};
+    remote::handlers handlers(made->numbers());
+    of.subgroups.publish(new remote_subgroups(*made, handlers),
+                         [](remote_subgroups* s) { delete s; });
+    of.agreed->register_with(handlers);
+    // Other workers ask for the ways first.
+    of.ways.publish(made, [](remote_messaging* w) { delete static_cast<late_ways*>(w); });
   }
   return of.ways->between();
 }

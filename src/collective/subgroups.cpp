@@ -39,6 +39,8 @@ struct small_message {
 void check_subgroups_alive(communicator_state& c, const char* call) {
   if (c.revoked.load(std::memory_order_relaxed))
     throw_failed(c, call);  // Relaxed: it says only that.
+  // In a job of one process the worker may have no device.
+  if (!c.spans_processes()) return;
   const remote::port mine = remote::port::of(*worker::current());
   for (const subgroup& s : c.subgroups)
     if (!mine.is_alive(s.process)) [[unlikely]] {
@@ -46,10 +48,9 @@ void check_subgroups_alive(communicator_state& c, const char* call) {
       // A rank that calls again and again handles what comes: the communicator may be revoked.
       worker::current()->yield();
       if (c.revoked.load(std::memory_order_relaxed)) throw_failed(c, call);  // Relaxed: as above.
-      throw coded_error(
-          formatted("{} on {}: {}, which holds some of its ranks, is dead", call, name_of(c),
-                    c.of.ways->name_of_process(s.process)),
-          process_died);
+      throw coded_error(formatted("{} on {}: {}, which holds some of its ranks, is dead", call,
+                                  name_of(c), c.of.ways->name_of_process(s.process)),
+                        process_died);
     }
 }
 

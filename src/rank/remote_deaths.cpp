@@ -32,7 +32,8 @@ void remote_messaging::throw_dead(const rank_state& me, const peer& to) const {
 bool remote_messaging::is_dead(const rank_state& r, std::uint32_t context, int rank) const {
   if (rank < 0 || !between_.any_has_died()) return false;
   const int number = world_number(r, base_context(context), rank);
-  return number >= 0 && !remote::port::of(*r.home).is_alive(address_of(number).process);
+  return number >= 0 && remote::port::is_at(*r.home) &&
+         !remote::port::of(*r.home).is_alive(address_of(number).process);
 }
 
 bool remote_messaging::is_lost(const rank_state& r, const envelope& wanted) const {
@@ -43,7 +44,7 @@ known_failures& failures_known_to(communicator_state& c, int rank) {
   member& m = c.at(rank);
   if (m.failures == nullptr) m.failures = std::make_unique<known_failures>();
   std::vector<int>& known = m.failures->ranks;
-  if (c.of.ways == nullptr || !c.of.ways->survives() || !c.of.ways->between().any_has_died())
+  if (!c.spans_processes() || !c.of.ways->survives() || !c.of.ways->between().any_has_died())
     return *m.failures;
   const remote::port mine = remote::port::of(*m.rank->home);
   for (const subgroup& s : c.subgroups)

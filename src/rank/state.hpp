@@ -13,6 +13,7 @@
 
 #include "job/state.hpp"
 #include "rank/matching.hpp"
+#include "sync/made_late.hpp"
 
 namespace weft::detail {
 
@@ -153,9 +154,9 @@ struct messaging : face_job {
 
   job& in_job;
   rank_state remote;  // In place of each rank of another process: see peer. `ways` lead to these.
-  std::unique_ptr<remote_messaging, void (*)(remote_messaging*)> ways{nullptr, nullptr};
+  made_late<remote_messaging> ways;
   // What their processes say to each other in collectives.
-  std::unique_ptr<remote_subgroups, void (*)(remote_subgroups*)> subgroups{nullptr, nullptr};
+  made_late<remote_subgroups> subgroups;
   // What ranks agree on although some die.
   std::unique_ptr<agreements, void (*)(agreements*)> agreed{nullptr, nullptr};
   std::atomic<std::uint32_t> contexts_taken{0};

@@ -40,6 +40,8 @@ class port {
  public:
   explicit port(worker_device& of) noexcept : of_(&of) {}
   [[nodiscard]] static port of(const worker& here) noexcept { return port(network::of(here)); }
+  // Whether the worker has a device. In a job of one process only those have one whose ranks have met another job.
+  [[nodiscard]] static bool is_at(const worker& here) noexcept { return here.events() != nullptr; }
 
   [[nodiscard]] network& owner() const noexcept { return of_->owner(); }
 
