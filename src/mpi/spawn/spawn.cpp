@@ -220,9 +220,15 @@ void look_for_other_jobs(state& me) {
   const std::lock_guard hold(other_jobs_lock);
   const auto mine = all_other_jobs().find(&me);
   if (mine == all_other_jobs().end()) return;
+  // Another communicator may get the same handle.
+  MPI_Comm& parent = mine->second.parent;
+  if (parent != MPI_COMM_NULL && find_object<communicator_object>(parent) == nullptr)
+    parent = MPI_COMM_NULL;
   bool any = false;
-  me.communicators.each(
-      [&](const communicator_object& c) { any |= reaches_other_jobs(*c.shared); });
+  const auto look = [&](const communicator_object& c) { any |= reaches_other_jobs(*c.shared); };
+  me.communicators.each(look);
+  // The program has freed these, and requests on them are open.
+  for (const communicator_object* c : me.retired) look(*c);
   if (!any) all_other_jobs().erase(mine);
 }
 
@@ -296,9 +302,6 @@ WEFT_MPI_FUNCTION(int, MPI_Comm_get_parent, (MPI_Comm * parent)) {
         const std::lock_guard hold(other_jobs_lock);
         const auto mine = all_other_jobs().find(&me);
         *parent = mine == all_other_jobs().end() ? MPI_COMM_NULL : mine->second.parent;
-        // Once it has been freed or disconnected there is none.
-        if (*parent != MPI_COMM_NULL && find_object<communicator_object>(*parent) == nullptr)
-          *parent = MPI_COMM_NULL;
       },
       parent);
 }
