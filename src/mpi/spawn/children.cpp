@@ -201,6 +201,16 @@ bool is_this_host(const std::string& name) {
   return name == host_name() || name == "localhost" || name == "127.0.0.1";
 }
 
+// What this process starts by other means than MPI_Comm_spawn has not been told this: the variable is left empty. In place,
+// since the tables of the ranks share the text, and other threads may read them.
+std::string taken(const char* variable) {
+  char* const value = ::secure_getenv(variable);
+  if (value == nullptr) return {};
+  std::string text = value;
+  *value = '\0';
+  return text;
+}
+
 std::mutex children_lock;
 std::vector<pid_t>& children() {
   static std::vector<pid_t> all;
@@ -261,13 +271,13 @@ pid_t start_job(const std::vector<wanted_program>& programs, const std::string& 
 }
 
 std::string port_of_parent() {
-  const char* const name = ::secure_getenv(parent_variable);
-  return name == nullptr ? "" : name;
+  static const std::string port = taken(parent_variable);
+  return port;
 }
 
 std::string initial_handler() {
-  const char* const name = ::secure_getenv(handler_variable);
-  return name == nullptr ? "" : name;
+  static const std::string handler = taken(handler_variable);
+  return handler;
 }
 
 std::string end_of(pid_t process) {
