@@ -160,7 +160,8 @@ std::string leader_channel::tell_and_hear(std::string_view text, const stop_ques
 }
 
 listening_port::listening_port(bool beyond_host)
-    : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), secret_(make_job_id()) {
+    : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)),
+      secret_(make_job_id()) {
   sockaddr_in here{};
   here.sin_family = AF_INET;
   here.sin_addr.s_addr = htonl(beyond_host ? INADDR_ANY : INADDR_LOOPBACK);
@@ -176,6 +177,7 @@ listening_port::listening_port(bool beyond_host)
 leader_channel listening_port::accept(const stop_question& stop) const {
   for (;;) {
     (void)wait_until_ready(listener_.number(), POLLIN, stop);
+    // Another rank that accepts at this port may have been faster: then there is none.
     descriptor caller(::accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC));
     if (caller.number() < 0) {
       if (errno == EINTR || errno == ECONNABORTED || errno == EAGAIN) continue;
