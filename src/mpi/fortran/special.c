@@ -704,15 +704,25 @@ static int* codes_of(MPI_Fint* codes) {
   return (void*)codes == (void*)weft_mpi_errcodes_ignore_ ? MPI_ERRCODES_IGNORE : codes;
 }
 
+/* What only the root gives is not looked at elsewhere. */
+static int is_spawning(MPI_Comm comm, MPI_Fint root) {
+  int rank = -1, is_inter = 0;
+  if (comm != MPI_COMM_NULL) PMPI_Comm_test_inter(comm, &is_inter);
+  if (comm != MPI_COMM_NULL && !is_inter) PMPI_Comm_rank(comm, &rank);
+  return rank == root;
+}
+
 void pmpi_comm_spawn_(char* command, char* argv, const MPI_Fint* maxprocs, const MPI_Fint* info, const MPI_Fint* root,
                       const MPI_Fint* comm, MPI_Fint* intercomm, MPI_Fint* codes, MPI_Fint* ierror, size_t command_room,
                       size_t argv_room) {
   WEFT_STUB;
-  char* const c_command = weft_fortran_text_in(command, command_room);
-  char** const words = argv == weft_mpi_argv_null_ ? NULL : words_in(argv, argv_room, 1);
+  const MPI_Comm c_comm = MPI_Comm_f2c(*comm);
+  const int is_root = is_spawning(c_comm, *root);
+  char* const c_command = is_root ? weft_fortran_text_in(command, command_room) : NULL;
+  char** const words = !is_root || argv == weft_mpi_argv_null_ ? NULL : words_in(argv, argv_room, 1);
   MPI_Comm made = MPI_COMM_NULL;
   *ierror = MPI_Comm_spawn(c_command, words == NULL ? MPI_ARGV_NULL : words, *maxprocs, MPI_Info_f2c(*info), *root,
-                           MPI_Comm_f2c(*comm), &made, codes_of(codes));
+                           c_comm, &made, codes_of(codes));
   *intercomm = MPI_Comm_c2f(made);
   if (words != NULL) free_words(words);
   free(c_command);
@@ -722,16 +732,12 @@ WEFT_FORTRAN_NAME(mpi_comm_spawn_, (char*, char*, const MPI_Fint*, const MPI_Fin
 #endif
 
 #ifdef WEFT_HAS_MPI_Comm_spawn_multiple
-/* What only the root gives is not looked at elsewhere. */
 void pmpi_comm_spawn_multiple_(const MPI_Fint* count, char* commands, char* argv, const MPI_Fint* maxprocs,
                                const MPI_Fint* infos, const MPI_Fint* root, const MPI_Fint* comm, MPI_Fint* intercomm,
                                MPI_Fint* codes, MPI_Fint* ierror, size_t command_room, size_t argv_room) {
   WEFT_STUB;
   const MPI_Comm c_comm = MPI_Comm_f2c(*comm);
-  int rank = -1, is_inter = 0;
-  if (c_comm != MPI_COMM_NULL) PMPI_Comm_test_inter(c_comm, &is_inter);
-  if (c_comm != MPI_COMM_NULL && !is_inter) PMPI_Comm_rank(c_comm, &rank);
-  const long programs = rank == *root && *count > 0 ? *count : 0;
+  const long programs = is_spawning(c_comm, *root) && *count > 0 ? *count : 0;
   char** const c_commands = weft_fortran_memory(programs + 1, sizeof *c_commands);
   char*** const words = weft_fortran_memory(programs + 1, sizeof *words);
   MPI_Info* const c_infos = weft_fortran_memory(programs + 1, sizeof *c_infos);
