@@ -150,6 +150,7 @@ WEFT_MPI_FUNCTION(int, MPI_Finalize, (void)) {
     me.finalized = true;
     has_been_finalized.store(true, std::memory_order_relaxed);
     meet_living(me, call);
+    look_for_other_jobs(me);
     tell_unsafe_sends(me);
     if (keeps_ledger(me)) compare_types(me);
   });

@@ -145,7 +145,7 @@ void make_predefined_communicators(state& me);
 // Called by each rank in MPI_Init: in a job that was spawned, it meets the ranks that have called MPI_Comm_spawn.
 void join_parent(state& me);
 // A rank has a communicator with ranks of another job, and may wait for that one: its rest is no deadlock until
-// look_for_other_jobs(), called when communicators have been freed, finds none any more.
+// look_for_other_jobs(), called when communicators have been freed and in MPI_Finalize, finds none any more.
 void hold_other_job(state& me, std::shared_ptr<const void> awaited);
 void look_for_other_jobs(state& me);
 // Called when the last of MPI_Init's life and the sessions ends: in a checked job, tells of objects that are left.

@@ -290,10 +290,14 @@ std::string end_of(pid_t process) {
 }
 
 void note_child(pid_t process) {
+  bury_children();
   const std::lock_guard hold(children_lock);
-  auto& all = children();
-  std::erase_if(all, [](pid_t one) { return !end_of(one).empty(); });
-  if (process > 0) all.push_back(process);
+  children().push_back(process);
+}
+
+void bury_children() {
+  const std::lock_guard hold(children_lock);
+  std::erase_if(children(), [](pid_t one) { return !end_of(one).empty(); });
 }
 
 }  // namespace weft::mpi

@@ -33,7 +33,9 @@ void settle(wanted_program& program);
 
 // How the process has ended, for people; empty: it lives. Once it has been told, its process number may be another's.
 [[nodiscard]] std::string end_of(pid_t process);
-// Those that have ended leave nothing behind. Called now and then.
+// A child of which nobody asks how it ends.
 void note_child(pid_t process);
+// Those of them that have ended leave nothing behind. Called now and then.
+void bury_children();
 
 }  // namespace weft::mpi

@@ -217,6 +217,7 @@ void hold_other_job(state& me, std::shared_ptr<const void> awaited) {
 }
 
 void look_for_other_jobs(state& me) {
+  bury_children();
   const std::lock_guard hold(other_jobs_lock);
   const auto mine = all_other_jobs().find(&me);
   if (mine == all_other_jobs().end()) return;
