@@ -201,9 +201,15 @@ void connect(comm::offered_endpoints& offered, const group_text& first, const gr
 
 }  // namespace
 
-std::uint32_t draw_joined_contexts(std::uint32_t count) {
+std::uint32_t draw_joined_contexts(const messaging& of, std::uint32_t count) {
   const auto room = joined_context - count;
-  return joined_context + static_cast<std::uint32_t>(random_word() % room);
+  const std::lock_guard hold(of.communicators->lock);
+  const auto& used = of.communicators->by_context;
+  for (;;) {
+    const auto first = joined_context + static_cast<std::uint32_t>(random_word() % room);
+    const auto next_used = used.lower_bound(first);
+    if (next_used == used.end() || next_used->first - first >= count) return first;
+  }
 }
 
 other_job_awaited::other_job_awaited(job& j) : counted_(j.workers->way_in_of_new_thread()) {
@@ -231,8 +237,8 @@ joined_groups join_jobs(communicator_state& c, int rank, int leader,
   std::string ours, theirs;
   std::exception_ptr failure;
   if (rank == leader) try {
-      add(ours,
-          group_head{random_word(), draw_joined_contexts(1), static_cast<std::uint32_t>(c.size())});
+      add(ours, group_head{random_word(), draw_joined_contexts(of, 1),
+                           static_cast<std::uint32_t>(c.size())});
       ours.append(gathered.data(), gathered.size());
       theirs = tell(ours);
       (void)parsed(theirs);

@@ -12,9 +12,9 @@
 
 namespace weft::detail {
 
-// Contexts for communicators that reach beyond a job; returns the first. They are random, since no process knows which
-// others have been used.
-[[nodiscard]] std::uint32_t draw_joined_contexts(std::uint32_t count);
+// Contexts for communicators that reach beyond a job, which none has that lives in this process; returns the first. They are
+// random, since no process knows which others have been used.
+[[nodiscard]] std::uint32_t draw_joined_contexts(const messaging& of, std::uint32_t count);
 
 // While it lives, the job may wait for another one: that it rests is no deadlock.
 class other_job_awaited {

@@ -251,7 +251,7 @@ std::vector<place_in_group> make_groups(communicator_state& c,
 
 // The first of `count` contexts for communicators out of the ranks of `c`.
 std::uint32_t contexts_for(const communicator_state& c, std::uint32_t count) {
-  return reaches_other_jobs(c) ? draw_joined_contexts(count) : c.of.take_contexts(count);
+  return reaches_other_jobs(c) ? draw_joined_contexts(c.of, count) : c.of.take_contexts(count);
 }
 
 // The first of `count` contexts: the leader of the first subgroup takes them and tells the others.
