@@ -7,6 +7,7 @@
 
 #include "base/format.hpp"
 #include "base/limits.hpp"
+#include "collective/joining.hpp"
 #include "collective/meetings.hpp"
 #include "collective/new_communicators.hpp"
 #include "collective/peer_failure.hpp"
@@ -116,6 +117,12 @@ struct agreements::record {
            remote::port::of(on).is_alive(processes[static_cast<std::size_t>(subgroup)]);
   }
   [[nodiscard]] int subgroups() const noexcept { return static_cast<int>(processes.size()); }
+  [[nodiscard]] bool reaches_other_jobs() const noexcept {
+    const remote_messaging* const ways = owner->of_.ways.get();
+    return ways != nullptr && std::ranges::any_of(processes, [ways](int process) {
+             return ways->is_of_other_job(process);
+           });
+  }
 };
 
 struct agreements::letter {
@@ -360,7 +367,9 @@ bool agreements::go_on_with(record& r, instance& one, worker& here, outbox& out)
         if (theirs.has_come) one.value.combine(theirs.value);
       for (int s = 0; s < r.subgroups(); ++s)
         if (!r.is_alive(here, s)) one.value.dead.add(s);
-      if ((one.value.kinds & agreement_on_living) != 0) one.value.context = of_.take_contexts(1);
+      if ((one.value.kinds & agreement_on_living) != 0)
+        one.value.context =
+            r.reaches_other_jobs() ? draw_joined_contexts(of_, 1) : of_.take_contexts(1);
     }
     one.ballot = r.here;
     one.proposes = true;
@@ -465,7 +474,7 @@ bool agreements::go_on_without_dead(worker& here) {
   if (of_.ways == nullptr || !of_.ways->survives() || !remote::port::is_at(here)) return false;
   const remote::port mine = remote::port::of(here);
   int dead = 0;
-  for (int p = 0; p < mine.owner().process_count(); ++p)
+  for (int p = 0; p < mine.owner().known_processes(); ++p)
     if (p != mine.owner().process() && !mine.is_alive(p)) ++dead;
   int& noted = deaths_[static_cast<std::size_t>(here.index())];
   if (noted == dead) return false;
