@@ -282,8 +282,13 @@ joined_groups join_jobs(communicator_state& c, int rank, int leader,
   const std::vector<int>& rest = is_first ? other_numbers : own_numbers;
   members.insert(members.end(), rest.begin(), rest.end());
   const std::uint32_t context = (is_first ? own : others).head.context;
-  return {join(of, me, members, context, is_first ? context : context | group_context), is_first,
-          c.size(), static_cast<int>(others.head.ranks)};
+  joined_groups made{join(of, me, members, context, is_first ? context : context | group_context),
+                     is_first, c.size(), static_cast<int>(others.head.ranks)};
+  // Whoever dies from now on is found in a communicator that lives.
+  for (const auto& [key, process] : numbers.process_of_key)
+    if (between.has_died(process))
+      throw error("a process of the other job has died before both were joined");
+  return made;
 }
 
 }  // namespace weft::detail

@@ -6,6 +6,7 @@
 #include "base/format.hpp"
 #include "base/log.hpp"
 #include "diagnosis/names.hpp"
+#include "job/late_connection.hpp"
 #include "job/report.hpp"
 
 namespace weft::detail {
@@ -48,6 +49,7 @@ termination::actions actions_of(job& j, failure_note& failure, network& between)
       text += formatted("\n  {} died with process {}", ranks_of(j, process), process);
     return text;
   };
+  what.is_joined_with = [&](int process) { return is_joined_with(j, process); };
   what.survive_failures = j.how.on_failure == "error";
   // weftrun knows best how a process died, and ends the others itself.
   if (between.job().name() == "local") what.patience_ns = 1'000'000'000;

@@ -78,6 +78,8 @@ struct face_job {
   // After a process has died, each worker calls it in every pass: it ends the operations of this worker's ranks that
   // wait for the dead process. True when there were any.
   virtual bool end_operations_with_dead(worker&) { return false; }
+  // Whether ranks of this process may still wait for that one, which is of another job. Called by any thread.
+  [[nodiscard]] virtual bool is_joined_with(int /*process*/) { return false; }
   // Called by the rank, when its body and the face_state::ended() of all its faces have returned.
   virtual void rank_ended(job_rank&) {}
 

@@ -16,6 +16,12 @@ std::unique_ptr<network> make_network(const job& j, bootstrap& of) {
 
 }  // namespace
 
+bool is_joined_with(const job& j, int process) {
+  bool any = false;
+  j.each_face([&](face_job& face) { any |= face.is_joined_with(process); });
+  return any;
+}
+
 late_connection::late_connection(job& j)
     : bootstrap_(make_single_bootstrap()),
       between_(make_network(j, *bootstrap_)),
@@ -26,7 +32,8 @@ late_connection::late_connection(job& j)
         [&](face_job& face) { any |= face.end_operations_with_dead(j.workers->at(worker)); });
     return any;
   });
-  between_->set_failure_handler([&j](int, const std::string& why) {
+  between_->set_failure_handler([&j](int process, const std::string& why) {
+    if (!is_joined_with(j, process)) return;
     const std::string text = "a process of a job that this one was joined with has died: " + why;
     if (j.how.on_failure == "error") return log_text(text);
     j.tell_failure(text);

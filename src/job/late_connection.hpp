@@ -9,6 +9,9 @@
 
 namespace weft::detail {
 
+// Whether a communicator with ranks of that process, which is of another job, lives. The death of others is nobody's concern.
+[[nodiscard]] bool is_joined_with(const job& j, int process);
+
 class late_connection {
  public:
   // Called by a rank while workers run.

@@ -1,7 +1,9 @@
 // What the job asks of the messages of ranks: job/face.hpp.
 #include "job/face.hpp"
 
+#include <algorithm>
 #include <array>
+#include <mutex>
 
 #include "rank/communicator_state.hpp"
 #include "rank/messages.hpp"
@@ -44,6 +46,13 @@ messaging::messaging(job& j) noexcept : in_job(j) {
 
 bool messaging::end_operations_with_dead(worker& here) {
   return ways != nullptr && ways->end_operations_with_dead(here);
+}
+
+bool messaging::is_joined_with(int process) {
+  const std::lock_guard hold(communicators->lock);
+  return std::ranges::any_of(communicators->by_context, [process](const auto& listed) {
+    return listed.second->has_ranks_in(process);
+  });
 }
 
 void messaging::rank_ended(job_rank& r) {

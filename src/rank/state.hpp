@@ -144,6 +144,7 @@ struct groups_to_come {
 struct messaging : face_job {
   explicit messaging(job& j) noexcept;
   bool end_operations_with_dead(worker& here) override;
+  [[nodiscard]] bool is_joined_with(int process) override;
   void rank_ended(job_rank& r) override;
   [[nodiscard]] bool describe(const job_rank& of, const wait_description& what,
                               diagnosis::wait_record& into) override;

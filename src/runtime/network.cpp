@@ -244,6 +244,10 @@ void network::attach_worker(worker& here) noexcept {
   if (here.events() == nullptr) here.set_events(at(here.index()));
 }
 
+bool network::has_died(int process) const noexcept {
+  return core_->internals().has_failed(process);
+}
+
 int network::known_processes() const noexcept {
   return core_->internals().known_processes();
 }

@@ -230,6 +230,8 @@ class network {
                                    const network_look& second) const noexcept;
   // Whether any process is dead. Ask a device which.
   [[nodiscard]] bool any_has_died() const noexcept { return deaths_.hint() != 0; }
+  // Whether it is known that this one is dead: before the handler of failures is called.
+  [[nodiscard]] bool has_died(int process) const noexcept;
 
   // Sets what some worker's thread calls once for each process that dies. Called before the workers run.
   void set_failure_handler(std::function<void(int process, const std::string& why)> handler) {

@@ -397,7 +397,7 @@ void termination::process_died(int process, const std::string& why) {
   const std::lock_guard hold(lock_);
   if (process >= between_.process_count()) {  // Of another job that was joined.
     dead_count_.add(1);
-    if (released_) return;
+    if (released_ || !actions_.is_joined_with(process)) return;
     const std::string text = "a process of a job that this one was joined with has died: " + why;
     if (actions_.survive_failures)
       log_text(text);

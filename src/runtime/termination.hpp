@@ -28,6 +28,8 @@ class termination final : public pass_hook, public quiescence_observer {
     std::function<std::string()> describe;
     std::function<std::string(const std::vector<std::string>& parts, const std::vector<int>& dead)>
         deadlock;
+    // Whether ranks of this process may still wait for that one, which is of another job.
+    std::function<bool(int process)> is_joined_with;
     // Whether the job goes on after a process has died: then operations with it fail.
     bool survive_failures = false;
     // For how long this process leaves it to the launcher to end the job after a death.
