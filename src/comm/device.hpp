@@ -92,6 +92,9 @@ class local_device final : public device {
     return lost_[static_cast<std::size_t>(process)].load(std::memory_order_relaxed);
   }
 
+  // Called after the workers have ended: see transport::leave_as_dead().
+  void leave_other_jobs_as_dead() noexcept;
+
   // --- The members of device ---
   int make_progress() noexcept;
   int pump_transports() noexcept;

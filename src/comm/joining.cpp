@@ -75,6 +75,12 @@ void local_device::join(std::vector<std::unique_ptr<transport>> made,
   doorbells_.resize(channels_.size());
 }
 
+void local_device::leave_other_jobs_as_dead() noexcept {
+  const device_guard guard(lock_.get());
+  for (const auto& way : channels_)
+    if (way->is_joined) way->to->leave_as_dead();
+}
+
 // --- Offers --------------------------------------------------------------------------------------
 
 namespace {

@@ -102,6 +102,8 @@ struct face_job {
   // In a job with `check` that has not failed: adds what its ranks have left behind.
   virtual void look_when_quiescent(diagnosis::job_checks&) {}
   virtual void free_rest() noexcept {}
+  // The job has failed. It is destroyed next.
+  virtual void job_has_failed() noexcept {}
 };
 
 // A column of --stats.

@@ -250,6 +250,7 @@ int run_job(options how, const std::function<void(job_rank&)>& body, const launc
     log_text(lost);
     failure.note(1);
   }
+  if (failure.status() != 0) j.each_face([](face_job& face) { face.job_has_failed(); });
   return failure.status();
 }
 

@@ -69,6 +69,10 @@ void messaging::look_when_quiescent(diagnosis::job_checks& checks) {
   look_at_unreceived(checks, in_job);
 }
 
+void messaging::job_has_failed() noexcept {
+  if (ways != nullptr) ways->between().leave_other_jobs_as_dead();
+}
+
 void messaging::free_rest() noexcept {
   for (const auto& r : in_job.ranks) {
     auto& mine = static_cast<rank_state&>(*r);

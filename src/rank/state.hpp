@@ -152,6 +152,7 @@ struct messaging : face_job {
   [[nodiscard]] std::uint64_t done_by(const job_rank& r) const override;
   void look_when_quiescent(diagnosis::job_checks& checks) override;
   void free_rest() noexcept override;
+  void job_has_failed() noexcept override;
 
   job& in_job;
   rank_state remote;  // In place of each rank of another process: see peer. `ways` lead to these.

@@ -269,6 +269,10 @@ void network::detach() noexcept {
     for (const auto& d : devices_) (void)d->device_.progress();
 }
 
+void network::leave_other_jobs_as_dead() noexcept {
+  for (const auto& device : core_->internals().devices) device->leave_other_jobs_as_dead();
+}
+
 void network::mark_failed(int process, const std::string& why) noexcept {
   core_->mark_failed(process, why);
   for (int i = 0; workers_ != nullptr && i < workers_->worker_count(); ++i)

@@ -243,6 +243,8 @@ class network {
   // Called after the workers have ended, while they still live, by the thread that ran them: pushes out what was sent,
   // and ends the threads that wake workers. A second call does the same.
   void detach() noexcept;
+  // Called after detach() in a job that has failed: ranks of other jobs shall not wait for its own.
+  void leave_other_jobs_as_dead() noexcept;
   // Says that a process is dead. Called by any thread.
   void mark_failed(int process, const std::string& why) noexcept;
 

@@ -177,6 +177,10 @@ class transport {
   // thread at any time after connect(); rings when the endpoint is armed.
   virtual void mark_failed(std::uint32_t peer, const char* why) noexcept = 0;
 
+  // From now on peers take the end of this process for a death, not for its leave. Called by the thread that destroys the
+  // endpoint.
+  virtual void leave_as_dead() noexcept {}
+
   // Tells peers that this endpoint leaves, and pushes its last messages out, without waiting; what comes meanwhile is
   // dropped. It is called for the endpoints of a process by turns until all return true in one round: an endpoint may
   // need others, also of its own process, to take its messages. Afterwards only deregister() may be called, and the

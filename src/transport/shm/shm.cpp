@@ -122,6 +122,7 @@ class alignas(padding_bytes) shm_transport final : public transport {
             .shared = true};
   }
   void mark_failed(std::uint32_t peer, const char* why) noexcept override;
+  void leave_as_dead() noexcept override { leaves_as_dead_ = true; }
 
  private:
   // A failure is told when the peer's ring is empty, or after so many polls: one that is not really
@@ -155,6 +156,7 @@ class alignas(padding_bytes) shm_transport final : public transport {
   transport_traits traits_{};
   segment own_;
   std::size_t slot_ = 0;  // Of this endpoint.
+  bool leaves_as_dead_ = false;
 
   padded_vector<outgoing> outgoing_;  // By peer.
   std::vector<peer> peers_;           // By peer.
@@ -191,7 +193,7 @@ shm_transport::shm_transport(const shm_options& options) : options_(options) {
 }
 
 shm_transport::~shm_transport() {
-  own_.front().has_left.publish(1);
+  if (!leaves_as_dead_) own_.front().has_left.publish(1);
 }
 
 std::vector<std::byte> shm_transport::address() const {
