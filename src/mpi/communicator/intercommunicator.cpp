@@ -169,6 +169,11 @@ MPI_Comm create(state& me, const creation& how) {
   if (how.local_leader < 0 || how.local_leader >= local.locals_count())
     fail(MPI_ERR_RANK, "local_leader {}: {}", how.local_leader, ranks_of(local));
   check_tag(how.tag);
+  // The other side would learn the numbers that this job alone has for them.
+  if (reaches_other_jobs(*local.shared))
+    fail(
+        MPI_ERR_COMM,
+        "local_comm has ranks of several jobs: take one of ranks of one job, whose leader peer_comm has");
   const std::vector<int> mine = local_ranks(local);
   both_groups all;
   const communicator_object* other_leaders = nullptr;
