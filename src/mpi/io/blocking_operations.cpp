@@ -126,7 +126,6 @@ file_threads& threads() {
   return all;
 }
 
-// It shares the directory and the mask of modes with the process: what it starts gets them.
 void* run_alone(void* given) noexcept {
   const std::unique_ptr<std::shared_ptr<blocking_operation>> one(
       static_cast<std::shared_ptr<blocking_operation>*>(given));
@@ -151,6 +150,16 @@ struct words_of_file final : detail::wait_words {
 };
 
 }  // namespace
+
+// By system calls: the C library's functions may be a rank's own.
+unpinned_thread::unpinned_thread() noexcept {
+  CPU_ZERO(&before_);
+  ::syscall(SYS_sched_getaffinity, 0, sizeof before_, &before_);
+  ::syscall(SYS_sched_setaffinity, 0, sizeof cpus_of_process, &cpus_of_process);
+}
+unpinned_thread::~unpinned_thread() {
+  ::syscall(SYS_sched_setaffinity, 0, sizeof before_, &before_);
+}
 
 std::shared_ptr<blocking_operation> begin_blocking(state& me, const blocking_purpose& what,
                                                    std::function<void()> work) {

@@ -3,6 +3,8 @@
 //
 // Called by ranks, on their own fibers or on those of non-blocking calls.
 #pragma once
+#include <sched.h>
+
 #include <functional>
 #include <memory>
 #include <string>
@@ -19,8 +21,7 @@ struct blocking_purpose {
   const std::string& file;
   bool in_memory = false;     // The file's bytes lie in memory: nothing blocks for long.
   const char* kind = "file";  // Of what `file` is the name.
-  // It waits for others, who may wait for more of its kind, or it starts processes: it has a thread for itself, outside the
-  // limit, with the directory and the mask of modes of the process.
+  // It waits for others, who may wait for more of its kind: it has a thread for itself, outside the limit.
   bool alone = false;
 };
 
@@ -35,6 +36,18 @@ void run_blocking(state& me, const blocking_purpose& what, const std::function<v
                                                                  std::function<void()> work);
 // Returns when it has ended.
 void await_blocking(state& me, const blocking_purpose& what, blocking_operation& begun);
+
+// While it lives, the calling thread has the CPUs of the process, in place of its worker's; so have processes that it starts.
+class unpinned_thread {
+ public:
+  unpinned_thread() noexcept;
+  unpinned_thread(const unpinned_thread&) = delete;
+  unpinned_thread& operator=(const unpinned_thread&) = delete;
+  ~unpinned_thread();
+
+ private:
+  cpu_set_t before_;
+};
 
 // The most threads that a process has for them. Operations beyond wait for one of these.
 inline constexpr int file_threads_max = 32;

@@ -16,6 +16,7 @@
 #include <mutex>
 #include <string_view>
 
+#include "base/library_function.hpp"
 #include "bootstrap/single/single.hpp"
 #include "mpi/object/errors.hpp"
 #include "mpi/spawn/channel.hpp"
@@ -261,8 +262,11 @@ pid_t start_job(const std::vector<wanted_program>& programs, const std::string& 
   ::posix_spawnattr_setsigmask(&how, &none);
   ::posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK);
   pid_t process = -1;
-  const int failed = ::posix_spawn(&process, words.front().c_str(), &actions, &how,
-                                   pointers_to(words).data(), pointers_to(environment).data());
+  // The C library's own: the program's wait() does not find it.
+  auto* start = next_definition<decltype(::posix_spawn)>("posix_spawn");
+  if (start == nullptr) start = &::posix_spawn;
+  const int failed = start(&process, words.front().c_str(), &actions, &how,
+                           pointers_to(words).data(), pointers_to(environment).data());
   ::posix_spawnattr_destroy(&how);
   ::posix_spawn_file_actions_destroy(&actions);
   if (failed != 0)

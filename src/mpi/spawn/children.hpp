@@ -22,7 +22,8 @@ struct wanted_program {
 void settle(wanted_program& program);
 
 // Starts a job that connects to the port `parent` when its ranks call MPI_Init. Returns its process: that of all ranks, or of the
-// launcher where there are several programs, processes or hosts. Throws failure.
+// launcher where there are several programs, processes or hosts. It has the directory and the mask of modes of the calling thread.
+// Throws failure.
 [[nodiscard]] pid_t start_job(const std::vector<wanted_program>& programs,
                               const std::string& parent);
 

@@ -54,14 +54,17 @@ void run_beside(state& me, const char* call, const std::string& port,
   if (failure != nullptr) std::rethrow_exception(failure);
 }
 
-// All ranks of `local` meet those of another job. Of rank `root`, make() returns the channel to the other leader.
+// All ranks of `local` meet those of another job. Of rank `root`, begin() is called by the rank itself, and then make(), beside
+// it, returns the channel to the other leader.
 MPI_Comm meet_other_job(state& me, communicator_object& local, int root, const char* call,
                         const std::string& port,
-                        const std::function<leader_channel(const stop_question&)>& make) {
+                        const std::function<leader_channel(const stop_question&)>& make,
+                        const std::function<void()>& begin = {}) {
   const auto awaited = std::make_shared<const other_job_awaited>(*me.rank.of);
   std::optional<leader_channel> channel;
   const auto tell = [&](const std::string& text) {
     std::string theirs;
+    if (!channel && begin) begin();
     run_beside(me, call, port, [&](const stop_question& stop) {
       if (!channel) channel.emplace(make(stop));
       theirs = channel->tell_and_hear(text, stop);
@@ -151,13 +154,18 @@ void spawn(state& me, const spawn_call& how, const programs_of_root& programs_gi
   share(std::as_writable_bytes(std::span(ranks)));
   std::string name = "that children connect to";
   std::optional<listening_port> port;
-  const auto make = [&](const stop_question& stop) {
+  pid_t child = -1;
+  // On the rank's thread, which has the directory and the mask of modes that are the rank's.
+  const auto start = [&] {
     if (failure != nullptr) std::rethrow_exception(failure);
     bool beyond = spans_hosts(me);
     for (const wanted_program& p : programs)
       for (const auto& [key, value] : p.info) beyond |= key == "host";
     port.emplace(beyond);
-    const pid_t child = start_job(programs, port->name());
+    const unpinned_thread all_cpus;
+    child = start_job(programs, port->name());
+  };
+  const auto make = [&](const stop_question& stop) {
     std::string end;
     try {
       leader_channel made = port->accept([&] {
@@ -176,7 +184,7 @@ void spawn(state& me, const spawn_call& how, const programs_of_root& programs_gi
     }
   };
   try {
-    *how.intercomm = meet_other_job(me, local, how.root, how.name, name, make);
+    *how.intercomm = meet_other_job(me, local, how.root, how.name, name, make, start);
   } catch (const std::exception&) {
     set_codes(how.codes, ranks_max, std::vector<int>(ranks_max.size(), 0));
     throw;
