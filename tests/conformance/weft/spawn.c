@@ -8,9 +8,10 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-enum { children = 3, large = 300000 };
+enum { children = 3, large = 300000, own_mask = 027 };
 
 /* Both groups of `between` call it. */
 static void talk(MPI_Comm between, int is_parent) {
@@ -98,6 +99,10 @@ static int child(const char* what, MPI_Comm parent) {
   MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &number, &flag);
   if (strcmp(what, "one") == 0) EXPECT_INT(*number, 0);
   if (strcmp(what, "two") == 0) EXPECT_INT(*number, 1);
+  /* The mask of modes is that of the rank that has started this; what this one starts is no child of that. */
+  EXPECT_INT(umask(own_mask), own_mask);
+  const char* const port = getenv("WEFT_PARENT");
+  EXPECT(port == NULL || *port == '\0', "%s", port);
   if (strcmp(what, "talks") == 0) {
     EXPECT_INT(size, children);
     talk(parent, 0);
@@ -247,6 +252,7 @@ int main(int argc, char** argv) {
   int *universe, flag;
   MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_UNIVERSE_SIZE, &universe, &flag);
   EXPECT(flag && *universe >= size, "MPI_UNIVERSE_SIZE");
+  umask(own_mask);
   spawn(argv[0]);
   spawn_two_programs(argv[0]);
   wrong_calls();
