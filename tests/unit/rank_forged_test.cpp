@@ -37,7 +37,7 @@ constexpr std::uint16_t question_handler = 9;
 constexpr std::uint16_t said_handler = 10;
 constexpr std::uint16_t call_told_handler = 12;
 constexpr std::uint16_t finished_told_handler = 7;
-constexpr std::uint16_t end_handler = 13;
+constexpr std::uint16_t end_handler = 14;  // 13 is of agreements.
 constexpr int tag = 5;
 
 std::uint64_t two(int high, int low) {

@@ -275,9 +275,10 @@ void wait_for(state& me, std::span<request_object* const> pending, std::size_t c
 // After a first wait for all: of exchanges the other half may be open. A receive that a failure has interrupted has ended.
 [[gnu::noinline]] static void wait_for_rest(state& me, std::span<const MPI_Request> handles,
                                             const wait_names& call) {
-  std::vector<request_object*> all(handles.size());
-  std::ranges::transform(handles, all.begin(), active_request);
-  wait_for(me, all, all.size(), call);
+  // One after the other: a list of them would take memory.
+  for (const MPI_Request handle : handles)
+    if (request_object* const one = active_request(handle); one != nullptr && !one->has_ended())
+      wait_for(me, {&one, 1}, 1, call);
 }
 
 void wait_for_all(state& me, std::span<const MPI_Request> handles, const wait_names& call) {
