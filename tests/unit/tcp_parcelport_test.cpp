@@ -289,7 +289,8 @@ TEST(tcp_parcelport, nonsense_of_one_that_has_the_key_ends_the_job) {
   });
   EXPECT_NE(statuses[0], 0);
   EXPECT_NE(statuses[1], 0);
-  EXPECT_EQ(bytes_until_closed(impostor), static_cast<ssize_t>(sizeof(tcp_greeting)));
+  // A parcel may have gone to it before its nonsense was read.
+  EXPECT_GE(bytes_until_closed(impostor), static_cast<ssize_t>(sizeof(tcp_greeting)));
   ::close(impostor);
 }
 
