@@ -93,6 +93,7 @@ if(Python3_FOUND)
   foreach(target IN ITEMS weft-process ${abi_targets})
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow $<$<BOOL:${WEFT_WERROR}>:-Werror>)
   endforeach()
+  file(MAKE_DIRECTORY ${weft_home})  # Of a fresh build.
   file(CREATE_LINK libmpi_abi.so.1 ${weft_home}/libmpi_abi.so SYMBOLIC)
   add_custom_target(weft-abi ALL DEPENDS ${abi_targets})
 else()
