@@ -145,11 +145,10 @@ struct operation {
   bool blocking = false;  // A blocking_operation.
   bool failed = false;  // The other side has died or could not copy; result.bytes is failed_bytes.
   send_mode mode = send_mode::standard;
-  std::int32_t peer;         // In a send: the receiver's rank in the communicator.
-  std::int32_t peer_worker;  // The other side's worker: it may share a long copy as a loop.
-  std::byte* data =
-      nullptr;  // Null where `layout` says where the bytes are; in a send, they may be packed here.
-  std::size_t bytes;                 // In a receive: how many fit.
+  std::int32_t peer;          // In a send: the receiver's rank in the communicator.
+  std::int32_t peer_worker;   // The other side's worker: it may share a long copy as a loop.
+  std::byte* data = nullptr;  // Null where `layout` has the bytes, unless a send has packed them.
+  std::size_t bytes;          // In a receive: how many fit.
   const segments* layout = nullptr;  // Where the bytes are when they do not lie in a row.
   rank_state* owner = nullptr;
   completion_counter* counter = nullptr;

@@ -33,8 +33,8 @@ struct copied_variable {
   std::byte* to;
   const std::byte* from;
   std::size_t size;
-  bool
-      is_kept;  // Its value stays the one of loading: nobody may write the page then, or the library is the copy's own.
+  // Its value stays the one of loading: nobody may write the page then, or the library is the copy's own.
+  bool is_kept;
 };
 
 class copied_file {
