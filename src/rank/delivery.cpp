@@ -422,13 +422,8 @@ void send_eager(worker& here, const peer& to, packed_envelope from, const segmen
   send_through_mailbox(here, to, from, data);
 }
 
-void pack_short_blocks(const peer& to, operation& op, std::unique_ptr<std::byte[]>& room) {
-  if (to.worker == remote_worker || to.worker == op.owner->home->index() ||
-      op.bytes > packed_bytes_max || !has_short_blocks(*op.layout))
-    return;
-  if (room == nullptr) room = std::make_unique_for_overwrite<std::byte[]>(op.bytes);
-  op.data = room.get();
-  copy_out(op.data, *op.layout);
+void free_packed(operation& op) noexcept {
+  delete[] std::exchange(op.data, nullptr);
 }
 
 void send_rts(worker& here, const peer& to, const envelope& from, operation& op) {
@@ -437,6 +432,11 @@ void send_rts(worker& here, const peer& to, const envelope& from, operation& op)
   if (to.worker == remote_worker) {
     op.owner->shared->ways->send_rts(here, to, from, op);
     return;
+  }
+  if (op.layout != nullptr && to.worker != here.index() && op.bytes <= packed_bytes_max &&
+      has_short_blocks(*op.layout)) {
+    op.data = new std::byte[op.bytes];
+    copy_out(op.data, *op.layout);
   }
   const rendezvous_request rts{&op, op.data, op.bytes, here.index(), ++op.owner->rts_sent};
   op.rts_number = rts.number;

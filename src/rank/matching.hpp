@@ -159,6 +159,22 @@ struct operation {
   links<operation> in_list;
 };
 
+// True: `op`, a send with a layout, owns a copy of its bytes in a row, too (send_rts()).
+[[nodiscard]] inline bool is_packed(const operation& op) noexcept {
+  return op.layout != nullptr && op.data != nullptr;
+}
+[[gnu::cold]] void free_packed(operation& op) noexcept;
+
+// A send on the stack of the call that waits for it.
+struct blocking_send : operation {
+  blocking_send() = default;
+  blocking_send(const blocking_send&) = delete;
+  blocking_send& operator=(const blocking_send&) = delete;
+  ~blocking_send() {
+    if (is_packed(*this)) free_packed(*this);
+  }
+};
+
 // A receive on the stack of the call that waits for it. Its destructor takes it out of the lists when the call unwinds.
 // The completion counter is inside, so that a delivery need not load its address: between ranks of one worker each
 // message waits for the loads that lead to the receiver's fiber.
@@ -177,6 +193,13 @@ struct blocking_operation : operation {
 // An operation that outlives its call, or keeps more: persistent, buffered, started with a layout, or a non-blocking
 // collective, which runs on a fiber of its own.
 struct kept_operation : operation {
+  kept_operation() = default;
+  kept_operation(const kept_operation&) = delete;
+  kept_operation& operator=(const kept_operation&) = delete;
+  ~kept_operation() {
+    if (is_packed(*this)) free_packed(*this);
+  }
+
   bool persistent = false;
   bool detached = false;  // Nobody waits: freed on completion, with its copy of the data.
   shared_handle<communicator_state> communicator;

@@ -65,10 +65,10 @@ void take_or_keep(worker& here, rank_state& to, packed_envelope from, const segm
 void deliver_into(worker& here, operation& op, packed_envelope from, const segments& data);
 // Receives the oldest unexpected message that `op` matches; false: there is none.
 [[nodiscard, gnu::noinline]] bool find_unexpected(rank_state& me, operation& op);
+// Offers a message that stays in place until its receiver has copied it. Short blocks that lie apart are packed first where
+// that receiver is on another core of the process: it would take a cache line for each. What was packed is freed when the
+// send completes.
 void send_rts(worker& here, const peer& to, const envelope& from, operation& op);
-// Before send_rts(), of a send with a layout: packs short blocks that lie apart into `room` and offers that, where a receiver on
-// another core of the process would take a cache line for each. `room` lives until the send has ended.
-void pack_short_blocks(const peer& to, operation& op, std::unique_ptr<std::byte[]>& room);
 // Asks the worker of rank `to` for an answer, which raises finishes_told. Mail keeps its order, so all rendezvous
 // requests that the worker finished before have then been told. A dead process does not answer.
 void ask_finished(rank_state& me, const peer& to);
@@ -206,6 +206,8 @@ inline void fill(const operation& op, const segments& data) {
 
 inline void complete(worker& here, operation& op) noexcept {
   op.complete = true;
+  if (is_packed(op)) [[unlikely]]
+    free_packed(op);
   if (kept_operation* kept = as_kept(&op); kept != nullptr && kept->detached) [[unlikely]] {
     op.owner->detached.remove(op);
     free_kept(*op.owner, kept);
@@ -532,7 +534,7 @@ inline void set_memory(operation& op, byte_view data) noexcept {
   op.bytes = data.size();
 }
 inline void set_memory(operation& op, const segments& data) noexcept {
-  op.layout = &data;  // `data` is null unless pack_short_blocks() has packed them.
+  op.layout = &data;  // `data` is null unless send_rts() has packed them.
   op.bytes = data.size();
 }
 

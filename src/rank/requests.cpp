@@ -135,12 +135,10 @@ void start_persistent(rank_state& me, kept_operation& op) {
     const bool gone = op.layout != nullptr
                           ? send_now(me, to, op.match, *op.layout, op.mode)
                           : send_now(me, to, op.match, byte_view(op.data, op.bytes), op.mode);
-    if (gone) {
+    if (gone)
       op.complete = true;
-    } else {
-      if (op.layout != nullptr) pack_short_blocks(to, op, op.copy);
+    else
       send_rts(*me.home, to, op.match, op);
-    }
   }
 }
 

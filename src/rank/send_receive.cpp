@@ -93,14 +93,12 @@ template <class Data>
                                  const Data& data, send_mode mode) {
   check_is_own(c, from.source, me, call_of(mode));
   const peer& there = c.to(to);
-  operation op;
+  blocking_send op;
   set_memory(op, data);
   describe_send(op, me, from, to, there.worker);
   op.mode = mode;
   completion_counter taken{1, nullptr};
   op.counter = &taken;
-  std::unique_ptr<std::byte[]> packed;
-  if constexpr (std::is_same_v<Data, segments>) pack_short_blocks(there, op, packed);
   send_rts(*me.home, there, from, op);
   trace_wait(trace_kind::wait_send, me, taken,
              {call_of(mode), from.context, to, from.tag, data.size()}, there.worker);
@@ -177,7 +175,6 @@ template <class Data>
   op->active = true;
   if (op->kept) [[unlikely]]
     watch_start(*op);
-  if constexpr (std::is_same_v<Data, segments>) pack_short_blocks(there, *op, as_kept(op)->copy);
   send_rts(*me.home, there, from, *op);
   return op;
 }

@@ -95,7 +95,7 @@ template <class Data>
   const envelope from = to.of_send();
   if (send_now(r, there, from, data, mode)) [[likely]]
     return;
-  operation op;
+  blocking_send op;
   set_memory(op, data);
   describe_send(op, r, from, to.peer, there.worker);
   completion_counter taken{1, nullptr};
