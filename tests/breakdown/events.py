@@ -148,6 +148,10 @@ def check_scale(directory):
         check(abs(fast - slow) <= 0.02 * slow, f"{topology}, halo: {fast} s by the graph, {slow} s by actors")
     large = rows_of("scale", "allreduce", *messages, "--nodes", "1024", "--ranks-per-node", "64", directory=directory)
     check(large[0]["ranks"] == "65536" and large[0]["between_nodes"] == "10240", f"65,536 ranks: {large}")
+    # Messages that crowd no link, and ones that do: 250 B at 12.5 GB/s is the border.
+    short, long = (float(rows_of("scale", "allreduce", "--bytes", size, "--nodes", "64", directory=directory)[0]["seconds"])
+                   for size in ("248", "256"))
+    check(abs(short - long) <= 0.02 * long, f"all-reduce of 248 B: {short} s, of 256 B: {long} s")
 
 
 def check_refused(directory):
