@@ -1,6 +1,7 @@
 // Short messages to and from ranks of other processes, and the checks of those that arrive.
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "base/format.hpp"
 #include "rank/messages.hpp"
@@ -54,8 +55,7 @@ remote_messaging::remote_messaging(messaging& shared, remote::handlers handlers)
   eager_ = handlers.add<&remote_messaging::on_eager>(*this);
   rts_ = handlers.add<&remote_messaging::on_rts, remote::of_bytes(sizeof(rts_on_wire))>(*this);
   finished_ = handlers.add<&remote_messaging::on_finished>(*this);
-  congestion_ = handlers.add<&remote_messaging::on_congestion,
-                             remote::message_form{.sender = remote::sender_in::head_0}>(*this);
+  congestion_ = handlers.add<&remote_messaging::on_congestion>(*this);
   withdraw_ = handlers.add<&remote_messaging::on_withdraw>(*this);
   finished_asked_ = handlers.add<&remote_messaging::on_finished_asked>(*this);
   finished_told_ = handlers.add<&remote_messaging::on_finished_told>(*this);
@@ -156,7 +156,6 @@ origin remote_messaging::find_origin(known_sources& known, worker& here, const r
 
 // A sender to a congested rank is told so once; from then on it sends rendezvous requests.
 void remote_messaging::tell_congested(rank_state& r, const comm::event& happened) {
-  if (is_of_other_job(happened.process)) return;  // It knows this rank by another number.
   auto& told = told_congested_[static_cast<std::size_t>(r.number)];
   const comm::address sender{happened.process, happened.device};
   for (const comm::address& one : told)
@@ -172,8 +171,23 @@ void remote_messaging::tell_relaxed(rank_state& r) {
     post_small(*r.home, one, congestion_, static_cast<std::uint64_t>(r.number), 0);
 }
 
-void remote_messaging::on_congestion(worker&, const comm::event& happened) {
-  congested_[happened.head[0]].store(happened.user != 0, std::memory_order_relaxed);
+// The rank is named by the number by which it calls itself.
+void remote_messaging::on_congestion(worker& here, const comm::event& happened) {
+  const std::optional<std::size_t> rank = number_of(happened.process, happened.head[0]);
+  if (!rank) return remote::refuse(here, happened, remote::of_foreign_rank);
+  congested_[*rank].store(happened.user != 0, std::memory_order_relaxed);
+}
+
+std::optional<std::size_t> remote_messaging::number_of(int process, std::uint64_t own) const {
+  const std::size_t world = job_.places.size();
+  if (!is_of_other_job(process)) {
+    if (own < world && job_.places[own].process == process) return own;
+    return std::nullopt;
+  }
+  const std::lock_guard hold(adding_);
+  for (std::size_t r = world; r < known_ranks_; ++r)
+    if (ways_[r].process == process && static_cast<std::uint64_t>(ways_[r].number) == own) return r;
+  return std::nullopt;
 }
 
 // --- Ranks of other jobs ---------------------------------------------------------------------------

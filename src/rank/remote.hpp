@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -161,6 +162,8 @@ class remote_messaging {
   [[nodiscard, gnu::noinline]] static origin find_origin(known_sources& known, worker& here,
                                                          const rank_state& to, const envelope& from,
                                                          const comm::event& happened);
+  // The number here of the rank of `process` that calls itself `own`; nothing when it has none of that number.
+  [[nodiscard]] std::optional<std::size_t> number_of(int process, std::uint64_t own) const;
   // The number by which a process calls itself.
   [[nodiscard]] int own_number_of(int process) const;
   [[nodiscard]] comm::am message(const peer& to, const envelope& from, comm::handler_id handler,
