@@ -47,6 +47,7 @@ std::vector<std::string> remarks_on_environment() {
                                  "WEFT_LOCAL_RANK",
                                  "WEFT_PARENT",
                                  "WEFT_INITIAL_ERRHANDLER",
+                                 "WEFT_SPAWN_RSH",
                                  "WEFT_NAMES",
                                  "WEFT_RUN"};
   for (const setting& row : settings()) known.push_back(row.environment_name());

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -20,6 +21,7 @@
 #include "comm/joining.hpp"
 #include "job/late_connection.hpp"
 #include "rank/remote.hpp"
+#include "remote/port.hpp"
 #include "weft/error.hpp"
 
 namespace weft::detail {
@@ -216,7 +218,12 @@ other_job_awaited::other_job_awaited(job& j) : counted_(j.workers->way_in_of_new
   j.workers->note_attached();
 }
 
-joined_groups join_jobs(communicator_state& c, int rank, int leader,
+bool is_reached_beyond_host(const rank_state& me, int number) {
+  const int process = place_of(*me.shared, number).process;
+  return process != me.of->process && remote::port::of(*me.home).transport_to(process) != "shm";
+}
+
+joined_groups join_jobs(communicator_state& c, int rank, int leader, bool beyond_host,
                         const std::function<std::string(std::string)>& tell, const char* call) {
   rank_state& me = calling_rank(call);
   messaging& of = *me.shared;
@@ -224,11 +231,17 @@ joined_groups join_jobs(communicator_state& c, int rank, int leader,
   network& between = network_of(of);
   between.attach_worker(*me.home);
   joining_rank mine{key_of_this_process(), of.in_job.process, me.home->index(), me.number, 0};
+  std::byte goes_beyond{beyond_host};
+  broadcast(c, rank, std::span(&goes_beyond, 1), leader, call);
   std::unique_ptr<comm::offered_endpoints> offered;
-  if (c.at(rank).group->members.front() == rank) {
-    offered = network::of(*me.home).offer_endpoints();
-    mine.offer_bytes = static_cast<std::uint32_t>(offered->text().size());
-  }
+  std::exception_ptr no_endpoints;  // Told when all ranks have come so far.
+  if (c.at(rank).group->members.front() == rank) try {
+      offered = network::of(*me.home).offer_endpoints();
+      offered->make(goes_beyond != std::byte{0});
+      mine.offer_bytes = static_cast<std::uint32_t>(offered->text().size());
+    } catch (const std::exception&) {
+      no_endpoints = std::current_exception();
+    }
   std::string text;
   add(text, mine);
   if (offered != nullptr) text += offered->text();
@@ -252,6 +265,7 @@ joined_groups join_jobs(communicator_state& c, int rank, int leader,
   numbers_of_group numbers;
   try {
     numbers = numbers_of(of, others, c.local().size());
+    if (no_endpoints != nullptr) std::rethrow_exception(no_endpoints);
     if (offered != nullptr)
       connect(*offered, is_first ? own : others, is_first ? others : own, others, numbers,
               mine.process_key, mine.worker);
@@ -260,18 +274,15 @@ joined_groups join_jobs(communicator_state& c, int rank, int leader,
   }
   // Nothing is sent before all are connected, on both sides.
   const std::vector<char> failed = by.allgather(static_cast<char>(failure != nullptr));
-  const auto first_failed = std::ranges::find(failed, 1) - failed.begin();
-  if (rank == leader) {
-    try {
-      if (failure != nullptr) std::rethrow_exception(failure);
-      if (first_failed != c.size())
-        throw error(formatted("rank {} cannot be connected with the other job", first_failed));
+  const int first_failed = static_cast<int>(std::ranges::find(failed, 1) - failed.begin());
+  if (first_failed != c.size())
+    (void)shared_text(by, first_failed, {}, rank == first_failed ? failure : nullptr, call);
+  if (rank == leader) try {
       (void)tell("connected");
     } catch (const std::exception&) {
       failure = std::current_exception();
     }
-  }
-  (void)shared_text(by, leader, {}, rank == leader ? failure : nullptr, call);
+  (void)shared_text(by, leader, {}, failure, call);
 
   std::vector<int> own_numbers;
   for (const peer& p : c.peers) own_numbers.push_back(p.number);

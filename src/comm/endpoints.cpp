@@ -63,16 +63,18 @@ std::unique_ptr<transport> make_endpoint(weft::bootstrap& job, std::string_view 
 
 }  // namespace
 
-runtime::endpoint_maker default_endpoints(weft::bootstrap& job, const runtime_options& how) {
+runtime::endpoint_maker default_endpoints(weft::bootstrap& job, const runtime_options& how,
+                                          bool beyond_host) {
+  const bool stays_on_host = !beyond_host && !has_several_nodes(job);
   std::vector<std::string> names;
   if (how.transport != "auto") {
     names = {how.transport};
   } else {
     names = {"shm"};
-    if (has_several_nodes(job)) names.emplace_back("ofi");
+    if (!stays_on_host) names.emplace_back("ofi");
   }
-  return [&job, names, with_accelerators = how.accelerator != nullptr,
-          stays_on_host = !has_several_nodes(job), protects = protection_of(how.secure)](int) {
+  return [&job, names, with_accelerators = how.accelerator != nullptr, stays_on_host,
+          protects = protection_of(how.secure)](int) {
     std::vector<std::unique_ptr<transport>> made;
     for (const std::string& name : names)
       made.push_back(make_endpoint(job, name, with_accelerators, stays_on_host, protects));

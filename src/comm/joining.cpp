@@ -64,12 +64,17 @@ void local_device::join(std::vector<std::unique_ptr<transport>> made,
       if (peer.route != nullptr || !way->to->reaches(at)) continue;
       peer.route = way.get();
       way->numbers[at] = number;
+      way->to->watch_peer(at);
     }
-    if (peer.route == nullptr)
+    if (peer.route == nullptr) {
+      std::string tried;
+      for (const auto& way : ways)
+        tried += formatted("{}{}", tried.empty() ? "" : " and ", way->traits.name);
       throw error(formatted(
           "process {} does not reach a process of the other job by {}: is there a network between their hosts? "
           "--transport ofi (WEFT_TRANSPORT) of both jobs makes one",
-          shared_.process, ways.empty() ? "any transport" : ways.front()->traits.name));
+          shared_.process, tried));
+    }
   }
   for (auto& way : ways) channels_.push_back(std::move(way));
   doorbells_.resize(channels_.size());
@@ -101,40 +106,92 @@ std::string_view take(std::string_view& from) {
   return taken;
 }
 
+struct offer {
+  std::string_view name;
+  protection protects = protection::none;
+  std::string_view address;
+};
+
+std::vector<offer> offers_in(std::string_view text) {
+  std::vector<offer> all;
+  while (!text.empty()) {
+    offer& one = all.emplace_back();
+    one.name = take(text);
+    const std::string_view protects = take(text);
+    if (protects.size() != 1 ||
+        static_cast<unsigned char>(protects[0]) > static_cast<unsigned char>(protection::encrypt))
+      throw error("the other job says of its transport what makes no sense");
+    one.protects = static_cast<protection>(protects[0]);
+    one.address = take(text);
+  }
+  return all;
+}
+
+std::string names_of(const std::vector<offer>& all) {
+  std::string names;
+  for (const offer& one : all) names += formatted("{}{}", names.empty() ? "" : " and ", one.name);
+  return names.empty() ? "none" : names;
+}
+
+const char* name_of(protection how) {
+  return how == protection::encrypt ? "encrypt" : how == protection::none ? "off" : "authenticate";
+}
+
 }  // namespace
 
-offered_endpoints::offered_endpoints(device& of)
-    : of_(of), made_(of.owner().internals().make_endpoints(of.index())) {
+offered_endpoints::offered_endpoints(device& of) : of_(of) {}
+
+offered_endpoints::~offered_endpoints() = default;
+
+void offered_endpoints::make(bool beyond_host) {
+  const runtime::state& shared = of_.owner().internals();
+  made_ = beyond_host && shared.make_endpoints_beyond_host
+              ? shared.make_endpoints_beyond_host(of_.index())
+              : shared.make_endpoints(of_.index());
   for (const auto& each : made_) {
     const std::vector<std::byte> bytes = each->address();
+    const char protects = static_cast<char>(each->traits().protects);
     add(text_, each->traits().name);
+    add(text_, {&protects, 1});
     add(text_, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
 }
 
-offered_endpoints::~offered_endpoints() = default;
-
 void offered_endpoints::connect(std::span<const joined_endpoint> all, std::size_t self) {
-  std::vector<std::vector<std::vector<std::byte>>> addresses(made_.size());
+  std::vector<std::vector<offer>> offers;
   std::vector<address> places;
   for (const joined_endpoint& one : all) {
-    std::string_view text = one.offer;
-    for (std::size_t i = 0; i < made_.size(); ++i) {
-      const std::string_view name = text.empty() ? std::string_view("nothing") : take(text);
-      if (name != made_[i]->traits().name)
-        throw error(formatted(
-            "the two jobs use other transports, {} and {}: start both with the same --transport (WEFT_TRANSPORT)",
-            made_[i]->traits().name, name));
-      const std::string_view bytes = take(text);
-      const auto* const begin = reinterpret_cast<const std::byte*>(bytes.data());
-      addresses[i].emplace_back(begin, begin + bytes.size());
-    }
-    if (!text.empty())
-      throw error(
-          "the other job uses more transports: start both with the same --transport (WEFT_TRANSPORT)");
+    offers.push_back(offers_in(one.offer));
     places.push_back(one.place);
   }
-  static_cast<local_device&>(of_).join(std::move(made_), addresses, places,
+  // Those that all have.
+  std::vector<std::unique_ptr<transport>> ways;
+  std::vector<std::vector<std::vector<std::byte>>> addresses;
+  const std::vector<offer>* lacking = nullptr;
+  for (auto& each : made_) {
+    std::vector<std::vector<std::byte>> of_all;
+    for (const std::vector<offer>& theirs : offers) {
+      const auto same = std::ranges::find(theirs, each->traits().name, &offer::name);
+      if (same == theirs.end()) {
+        lacking = &theirs;
+        break;
+      }
+      if (same->protects != each->traits().protects)
+        throw error(formatted(
+            "one of the two jobs has secure {}, and the other one {}: start both with the same --secure (WEFT_SECURE)",
+            name_of(each->traits().protects), name_of(same->protects)));
+      const auto* const begin = reinterpret_cast<const std::byte*>(same->address.data());
+      of_all.emplace_back(begin, begin + same->address.size());
+    }
+    if (of_all.size() != offers.size()) continue;
+    ways.push_back(std::move(each));
+    addresses.push_back(std::move(of_all));
+  }
+  if (ways.empty())
+    throw error(formatted(
+        "the two jobs use other transports, {} and {}: start both with the same --transport (WEFT_TRANSPORT)",
+        names_of(offers[self]), lacking == nullptr ? "none" : names_of(*lacking)));
+  static_cast<local_device&>(of_).join(std::move(ways), addresses, places,
                                        static_cast<std::uint32_t>(self));
 }
 

@@ -25,8 +25,11 @@ class offered_endpoints {
   offered_endpoints(const offered_endpoints&) = delete;
   offered_endpoints& operator=(const offered_endpoints&) = delete;
 
+  // Called once, before the others. `beyond_host`: the other job may be on other hosts. Throws weft::error.
+  void make(bool beyond_host);
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
-  // From then on the device reaches those of the other job. Nothing is sent before all are connected.
+  // From then on the device reaches those of the other job, by transports that both jobs have. Nothing is sent before all
+  // are connected. Throws weft::error when some are not reached.
   void connect(std::span<const joined_endpoint> all, std::size_t self);
 
  private:

@@ -251,6 +251,8 @@ runtime::runtime(weft::bootstrap& job, const runtime_options& how,
   state_ = std::make_unique<state>(*this, how);
   state_->make_endpoints =
       make_endpoints ? make_endpoints : default_endpoints(job, state_->options);
+  if (!make_endpoints)
+    state_->make_endpoints_beyond_host = default_endpoints(job, state_->options, true);
   state_->join(job);
 }
 

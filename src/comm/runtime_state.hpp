@@ -70,6 +70,8 @@ class runtime::state {
   // By process, and one past the last endpoint. Never moves, so that devices read it while it grows.
   std::vector<std::uint32_t> first_endpoint;
   endpoint_maker make_endpoints;
+  // For meetings with jobs that may be on other hosts; empty: as make_endpoints.
+  endpoint_maker make_endpoints_beyond_host;
 
   std::array<completion, handlers_max> handlers;
   std::array<bool, handlers_max> is_pumped{};  // By handler: pump() calls it, too.

@@ -118,6 +118,7 @@ struct creation {
 // What the leader of each group knows of both.
 struct both_groups {
   leader_note own, theirs;
+  bool beyond_host = false;  // Of groups that are joined: the other one may be on other hosts.
   std::vector<int> remote;
 };
 
@@ -133,7 +134,8 @@ MPI_Comm join_groups(state& me, const weft::communicator& local, int leader,
     fail(MPI_ERR_OTHER, "the call of the group's leader, rank {} of it, has failed", leader);
   if (notes[0].size == by_joining) {
     const auto awaited = std::make_shared<const other_job_awaited>(*me.rank.of);
-    joined_groups made = join_jobs(local.state(), local.rank(), leader, tell, call);
+    joined_groups made =
+        join_jobs(local.state(), local.rank(), leader, all.beyond_host, tell, call);
     communicator_object& c = me.communicators.make(std::move(made.all));
     c.locals_first = made.is_first ? 0 : made.other;
     c.peers_first = made.is_first ? made.own : 0;
@@ -182,6 +184,8 @@ MPI_Comm create(state& me, const creation& how) {
     check_peer(between, how.remote_leader, "remote_leader");
     if (reaches_other_jobs(*between.shared)) {
       all.own.size = by_joining;
+      all.beyond_host = is_reached_beyond_host(
+          me.rank, between.shared->to(between.peer(how.remote_leader)).number);
       other_leaders = &between;
     }
   }

@@ -4,10 +4,14 @@
 // Everything here blocks: it is called on threads of their own (blocking_operations.hpp). `stop` is asked now and then; true: the
 // job ends.
 #pragma once
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace weft::mpi {
 
@@ -37,23 +41,49 @@ class leader_channel {
   descriptor to_;
 };
 
-// A port that takes connections.
+// Where a port is opened.
+struct port_place {
+  bool beyond_host = false;  // It takes connections of other hosts, too.
+  std::string address;       // Of the interface, as 10.0.0.1; empty: all, or the loopback.
+  std::uint16_t number = 0;  // 0: any that is free.
+};
+
+// A port that takes connections. Whoever connects has to say the secret, within hello_ns_max; meanwhile others are served.
 class listening_port {
  public:
-  // `beyond_host`: also from other hosts.
-  explicit listening_port(bool beyond_host);
+  static constexpr std::uint64_t hello_ns_max = 2'000'000'000;
+  // Of callers that have not been accepted yet. When one more comes, the one that has said nothing right for longest goes.
+  static constexpr std::size_t callers_max = 32;
+
+  // Throws failure: MPI_ERR_PORT, MPI_ERR_INFO_VALUE.
+  explicit listening_port(const port_place& at);
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
-  // Waits for one that knows the secret.
-  [[nodiscard]] leader_channel accept(const stop_question& stop) const;
+  // Waits for one that knows the secret. Called by any thread, also by several.
+  [[nodiscard]] leader_channel accept(const stop_question& stop);
 
  private:
+  struct caller {
+    descriptor connected;
+    std::string said;
+    std::uint64_t until_ns;
+  };
+  [[nodiscard]] descriptor take_known();
+  void look();
+  void hear();
+
   descriptor listener_;
   std::string secret_;
   std::string name_;
+  std::mutex taking_;            // Held during a look, which is short.
+  std::vector<caller> callers_;  // Oldest first.
 };
 
 // Connects to a port by its name, and waits until it has been accepted. Throws failure (MPI_ERR_PORT) when there is no such
 // port, or no longer.
 [[nodiscard]] leader_channel connect_to_port(const std::string& name, const stop_question& stop);
+
+// Whether the two jobs that meet by that port, or over that socket, may be on different hosts. Both sides find the same.
+[[nodiscard]] bool leads_beyond_host(const std::string& port_name) noexcept;
+[[nodiscard]] bool leads_beyond_host(int connected) noexcept;
 
 }  // namespace weft::mpi

@@ -28,6 +28,8 @@ namespace {
 
 constexpr const char* parent_variable = "WEFT_PARENT";
 constexpr const char* handler_variable = "WEFT_INITIAL_ERRHANDLER";
+// How the weftrun of this job reaches other hosts.
+constexpr const char* rsh_variable = "WEFT_SPAWN_RSH";
 
 // What launchers have told this job, and what shapes it: the new one has its own.
 constexpr std::array<std::string_view, 13> not_inherited{
@@ -175,6 +177,8 @@ std::vector<std::string> environment_for(const std::vector<wanted_program>& prog
 
 std::vector<std::string> words_for_launcher(const std::vector<wanted_program>& programs) {
   std::vector<std::string> words{launcher(), "--as-mpirun", "mpirun"};
+  if (const char* const rsh = ::secure_getenv(rsh_variable); rsh != nullptr && *rsh != '\0')
+    words.insert(words.end(), {"-launcher-exec", rsh});
   for (const wanted_program& p : programs) {
     if (&p != &programs.front()) words.emplace_back(":");
     words.emplace_back("-n");
@@ -237,10 +241,14 @@ void settle(wanted_program& program) {
   program.command = found_program(program);
 }
 
+bool starts_elsewhere(const wanted_program& program) {
+  const std::string* const host = value_of(program, "host");
+  return host != nullptr && !is_this_host(*host);
+}
+
 pid_t start_job(const std::vector<wanted_program>& programs, const std::string& parent) {
   const wanted_program& first = programs.front();
-  const std::string* const host = value_of(first, "host");
-  const bool is_alone = programs.size() == 1 && (host == nullptr || is_this_host(*host)) &&
+  const bool is_alone = programs.size() == 1 && !starts_elsewhere(first) &&
                         value_of(first, "weft_ranks_per_process") == nullptr;
   std::vector<std::string> words;
   if (is_alone) {

@@ -21,6 +21,9 @@ struct wanted_program {
 // Checks a program, finds its file (into `command`), and sets `ranks`. Throws failure: MPI_ERR_SPAWN when there is no such file.
 void settle(wanted_program& program);
 
+// Whether the info key `host` names another host than this one.
+[[nodiscard]] bool starts_elsewhere(const wanted_program& program);
+
 // Starts a job that connects to the port `parent` when its ranks call MPI_Init. Returns its process: that of all ranks, or of the
 // launcher where there are several programs, processes or hosts. It has the directory and the mask of modes of the calling thread.
 // Throws failure.

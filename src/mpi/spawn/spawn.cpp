@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <exception>
@@ -14,6 +15,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -54,10 +56,10 @@ void run_beside(state& me, const char* call, const std::string& port,
   if (failure != nullptr) std::rethrow_exception(failure);
 }
 
-// All ranks of `local` meet those of another job. Of rank `root`, begin() is called by the rank itself, and then make(), beside
-// it, returns the channel to the other leader.
+// All ranks of `local` meet those of another job, which may be on other hosts if rank `root` says so. Of rank `root`, begin() is
+// called by the rank itself, and then make(), beside it, returns the channel to the other leader.
 MPI_Comm meet_other_job(state& me, communicator_object& local, int root, const char* call,
-                        const std::string& port,
+                        const std::string& port, bool beyond_host,
                         const std::function<leader_channel(const stop_question&)>& make,
                         const std::function<void()>& begin = {}) {
   const auto awaited = std::make_shared<const other_job_awaited>(*me.rank.of);
@@ -71,7 +73,7 @@ MPI_Comm meet_other_job(state& me, communicator_object& local, int root, const c
     });
     return theirs;
   };
-  joined_groups made = join_jobs(*local.shared, local.own, root, tell, call);
+  joined_groups made = join_jobs(*local.shared, local.own, root, beyond_host, tell, call);
   communicator_object& c = me.communicators.make(std::move(made.all));
   c.locals_first = made.is_first ? 0 : made.other;
   c.peers_first = made.is_first ? made.own : 0;
@@ -86,15 +88,29 @@ MPI_Comm meet_other_job(state& me, communicator_object& local, int root, const c
 
 // Those of this process, by their names.
 std::mutex ports_lock;
-std::map<std::string, std::shared_ptr<const listening_port>>& ports() {
-  static std::map<std::string, std::shared_ptr<const listening_port>> all;
+std::map<std::string, std::shared_ptr<listening_port>>& ports() {
+  static std::map<std::string, std::shared_ptr<listening_port>> all;
   return all;
 }
 
-// Whether processes of other hosts are in the job, which others may then reach too.
-bool spans_hosts(const state& me) {
+// Whether the job speaks over a network, so that jobs of other hosts may meet it.
+bool speaks_beyond_host(const state& me) {
   const std::vector<int>& nodes = me.rank.of->node_of_process;
-  return std::ranges::any_of(nodes, [&](int node) { return node != nodes.front(); });
+  return me.rank.of->how.transport.starts_with("ofi") ||
+         std::ranges::any_of(nodes, [&](int node) { return node != nodes.front(); });
+}
+
+port_place place_of_port(state& me, MPI_Info info) {
+  port_place at{.beyond_host = speaks_beyond_host(me), .address = {}, .number = 0};
+  for (const auto& [key, value] : checked_hints(me, info)) {
+    if (key == "ip_address") at.address = value;
+    if (key != "ip_port") continue;
+    const auto [stop, failure] =
+        std::from_chars(value.data(), value.data() + value.size(), at.number);
+    if (failure != std::errc() || stop != value.data() + value.size() || at.number == 0)
+      fail(MPI_ERR_INFO_VALUE, "the info key ip_port has \"{}\"; it may be from 1 to 65535", value);
+  }
+  return at;
 }
 
 std::string checked_text(const char* text, const char* what) {
@@ -153,15 +169,14 @@ void spawn(state& me, const spawn_call& how, const programs_of_root& programs_gi
   share(std::as_writable_bytes(std::span(ranks_max)));
   share(std::as_writable_bytes(std::span(ranks)));
   std::string name = "that children connect to";
+  bool beyond = speaks_beyond_host(me);
+  for (const wanted_program& p : programs) beyond |= starts_elsewhere(p);
   std::optional<listening_port> port;
   pid_t child = -1;
   // On the rank's thread, which has the directory and the mask of modes that are the rank's.
   const auto start = [&] {
     if (failure != nullptr) std::rethrow_exception(failure);
-    bool beyond = spans_hosts(me);
-    for (const wanted_program& p : programs)
-      for (const auto& [key, value] : p.info) beyond |= key == "host";
-    port.emplace(beyond);
+    port.emplace(port_place{.beyond_host = beyond, .address = {}, .number = 0});
     const unpinned_thread all_cpus;
     child = start_job(programs, port->name());
   };
@@ -184,7 +199,7 @@ void spawn(state& me, const spawn_call& how, const programs_of_root& programs_gi
     }
   };
   try {
-    *how.intercomm = meet_other_job(me, local, how.root, how.name, name, make, start);
+    *how.intercomm = meet_other_job(me, local, how.root, how.name, name, beyond, make, start);
   } catch (const std::exception&) {
     set_codes(how.codes, ranks_max, std::vector<int>(ranks_max.size(), 0));
     throw;
@@ -256,7 +271,7 @@ void join_parent(state& me) {
   }
   if (port.empty()) return;
   const MPI_Comm parent =
-      meet_other_job(me, *me.world, 0, "MPI_Init", port,
+      meet_other_job(me, *me.world, 0, "MPI_Init", port, leads_beyond_host(port),
                      [&](const stop_question& stop) { return connect_to_port(port, stop); });
   find_object<communicator_object>(parent)->name = "MPI_COMM_PARENT";
   const std::lock_guard hold(other_jobs_lock);
@@ -320,8 +335,7 @@ WEFT_MPI_FUNCTION(int, MPI_Open_port, (MPI_Info info, char* port_name)) {
       "MPI_Open_port", MPI_COMM_SELF,
       [&](state& me) {
         check_not_null(port_name, "port_name");
-        check_hints(me, info);
-        auto made = std::make_shared<const listening_port>(spans_hosts(me));
+        auto made = std::make_shared<listening_port>(place_of_port(me, info));
         give_port_name(made->name(), port_name);
         const std::lock_guard hold(ports_lock);
         ports().emplace(made->name(), std::move(made));
@@ -353,9 +367,10 @@ WEFT_MPI_FUNCTION(int, MPI_Comm_accept,
         const bool is_root = local.rank() == root;
         const std::string name = is_root ? checked_text(port_name, "port_name") : "";
         *newcomm = meet_other_job(
-            me, local, root, "MPI_Comm_accept", name, [&](const stop_question& stop) {
+            me, local, root, "MPI_Comm_accept", name, leads_beyond_host(name),
+            [&](const stop_question& stop) {
               check_hints(me, info);
-              std::shared_ptr<const listening_port> port;
+              std::shared_ptr<listening_port> port;
               {
                 const std::lock_guard hold(ports_lock);
                 if (const auto at = ports().find(name); at != ports().end()) port = at->second;
@@ -383,7 +398,7 @@ WEFT_MPI_FUNCTION(int, MPI_Comm_connect,
         const std::string name =
             local.rank() == root ? checked_text(port_name, "port_name") : std::string();
         *newcomm = meet_other_job(me, local, root, "MPI_Comm_connect", name,
-                                  [&](const stop_question& stop) {
+                                  leads_beyond_host(name), [&](const stop_question& stop) {
                                     check_hints(me, info);
                                     return connect_to_port(name, stop);
                                   });
@@ -404,9 +419,9 @@ WEFT_MPI_FUNCTION(int, MPI_Comm_join, (int fd, MPI_Comm* intercomm)) {
             ::getsockopt(copy.number(), SOL_SOCKET, SO_TYPE, &type, &size) != 0 ||
             type != SOCK_STREAM)
           fail(MPI_ERR_ARG, "fd {} is no connected socket of bytes in order (SOCK_STREAM)", fd);
-        *intercomm =
-            meet_other_job(me, *me.self, 0, "MPI_Comm_join", "of a socket",
-                           [&](const stop_question&) { return leader_channel(std::move(copy)); });
+        *intercomm = meet_other_job(
+            me, *me.self, 0, "MPI_Comm_join", "of a socket", leads_beyond_host(copy.number()),
+            [&](const stop_question&) { return leader_channel(std::move(copy)); });
       },
       fd);
 }
