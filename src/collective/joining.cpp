@@ -6,8 +6,10 @@
 #include <cstring>
 #include <exception>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -48,17 +50,43 @@ struct late_ways : late_connection, remote_messaging {
       : late_connection(of.in_job), remote_messaging(of, remote::handlers(numbers())) {}
 };
 
-network& network_of(messaging& of) {
-  static std::mutex one_at_a_time;
-  const std::lock_guard hold(one_at_a_time);
-  if (of.ways == nullptr) {
-    auto* const made = new late_ways(of);
-    remote::handlers handlers(made->numbers());
-    of.subgroups.publish(new remote_subgroups(*made, handlers),
-                         [](remote_subgroups* s) { delete s; });
-    of.agreed->register_with(handlers);
-    // Other workers ask for the ways first.
-    of.ways.publish(made, [](remote_messaging* w) { delete static_cast<late_ways*>(w); });
+void make_network(messaging& of) {
+  auto* const made = new late_ways(of);
+  remote::handlers handlers(made->numbers());
+  of.subgroups.publish(new remote_subgroups(*made, handlers),
+                       [](remote_subgroups* s) { delete s; });
+  of.agreed->register_with(handlers);
+  // Other workers ask for the ways first.
+  of.ways.publish(made, [](remote_messaging* w) { delete static_cast<late_ways*>(w); });
+}
+
+// The first rank that asks makes it. Networks call functions of the system that let other ranks of the worker run: so these wait
+// as ranks do, and no lock is held meanwhile.
+network& network_of(messaging& of, worker& here, const char* call) {
+  static std::mutex lock;
+  static std::set<const messaging*> under_way;
+  const auto is_under_way = [&of] {
+    const std::lock_guard hold(lock);
+    return under_way.contains(&of);
+  };
+  for (bool is_mine = false; of.ways == nullptr && !is_mine;) {
+    {
+      const std::lock_guard hold(lock);
+      is_mine = of.ways == nullptr && under_way.insert(&of).second;
+    }
+    if (!is_mine) {
+      here.wait_for_external([&] { return !is_under_way(); }, wait_description{call});
+      here.check_stopped();
+      continue;
+    }
+    const std::shared_ptr<void> ending(nullptr, [&](void*) {
+      {
+        const std::lock_guard hold(lock);
+        under_way.erase(&of);
+      }
+      for (int w = 0; w < of.in_job.workers->worker_count(); ++w) of.in_job.workers->at(w).notify();
+    });
+    make_network(of);
   }
   return of.ways->between();
 }
@@ -228,7 +256,7 @@ joined_groups join_jobs(communicator_state& c, int rank, int leader, bool beyond
   rank_state& me = calling_rank(call);
   messaging& of = *me.shared;
   const communicator by(owned_too(c), rank);
-  network& between = network_of(of);
+  network& between = network_of(of, *me.home, call);
   between.attach_worker(*me.home);
   joining_rank mine{key_of_this_process(), of.in_job.process, me.home->index(), me.number, 0};
   std::byte goes_beyond{beyond_host};
