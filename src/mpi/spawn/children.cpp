@@ -262,6 +262,8 @@ pid_t start_job(const std::vector<wanted_program>& programs, const std::string& 
   ::posix_spawn_file_actions_init(&actions);
   if (const std::string* const wdir = value_of(first, "wdir"); is_alone && wdir != nullptr)
     ::posix_spawn_file_actions_addchdir_np(&actions, wdir->c_str());
+  // Of what else is open here some is a library's own, which lets children have it.
+  ::posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
   // The signals of this process's threads are blocked or not as the workers need it.
   posix_spawnattr_t how;
   ::posix_spawnattr_init(&how);
