@@ -177,6 +177,10 @@ class transport {
   // thread at any time after connect(); rings when the endpoint is armed.
   virtual void mark_failed(std::uint32_t peer, const char* why) noexcept = 0;
 
+  // From now on the death of this peer is noticed, though nothing be sent to it and nothing come from it. Called after
+  // connect(), where nobody else tells of deaths.
+  virtual void watch_peer(std::uint32_t /*peer*/) noexcept {}
+
   // From now on peers take the end of this process for a death, not for its leave. Called by the thread that destroys the
   // endpoint.
   virtual void leave_as_dead() noexcept {}

@@ -102,6 +102,39 @@ TEST(ofi, an_address_that_is_not_one_is_refused_and_an_absent_one_is_not_reached
   EXPECT_THROW(other->connect(addresses, 0), error);
 }
 
+// Nothing was ever sent to either, or came from it.
+TEST(ofi, a_peer_that_leaves_as_dead_has_failed_for_all_that_watch_it_and_one_that_leaves_has_not) {
+  if (ofi_providers().empty()) GTEST_SKIP() << "no libfabric";
+  for (const protection how : {protection::none, protection::authenticate}) {
+    tests::note_provider("tcp");
+    std::vector<std::unique_ptr<transport>> ends;
+    std::vector<std::vector<std::byte>> addresses;
+    for (int i = 0; i < 3; ++i) {
+      ends.push_back(make_ofi_transport(over_tcp(how)));
+      addresses.push_back(ends.back()->address());
+    }
+    for (std::uint32_t i = 0; i < 3; ++i) {
+      ends[i]->connect(addresses, i);
+      for (std::uint32_t peer = 0; peer < 3; ++peer) ends[i]->watch_peer(peer);
+    }
+    ends[1]->leave_as_dead();
+    recorder heard;
+    bool one = false, other = false;
+    const std::uint64_t end = now_ns() + 30'000'000'000;
+    while ((!one || !other || heard.failures.empty()) && now_ns() < end) {
+      one = one || ends[1]->shut_down();
+      other = other || ends[2]->shut_down();
+      (void)ends[0]->poll(heard, 16);
+    }
+    for (int i = 0; i < 1000; ++i) (void)ends[0]->poll(heard, 16);
+    ASSERT_EQ(heard.failures.size(), 1u);
+    EXPECT_EQ(heard.failures[0].first, 1u);
+    EXPECT_NE(heard.failures[0].second.find("its job has failed"), std::string::npos)
+        << heard.failures[0].second;
+    EXPECT_EQ(ends[0]->send(1, {}, {}, nullptr), status::failed);
+  }
+}
+
 // --- A provider that the test changes ------------------------------------------------------------
 
 // While it lives, endpoints are made of which the first may be refused receive buffers, and what the

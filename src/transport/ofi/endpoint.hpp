@@ -64,6 +64,8 @@ class ofi_transport final : public transport {
   void disarm() noexcept override;
   [[nodiscard]] int wait_descriptor() const noexcept override { return sleeper_.get(); }
   void mark_failed(std::uint32_t peer, const char* why) noexcept override;
+  void leave_as_dead() noexcept override { farewell_ = note::death; }
+  void watch_peer(std::uint32_t peer) noexcept override;
   [[nodiscard]] bool shut_down() noexcept override;
 
  private:
@@ -117,7 +119,8 @@ class ofi_transport final : public transport {
     int empty_polls = 0;
   };
 
-  enum class note : std::uint8_t { are_you_there = 0, farewell = 1 };
+  // `death`: this one leaves, too, but its job has failed, and it counts as dead.
+  enum class note : std::uint8_t { are_you_there = 0, farewell = 1, death = 2 };
 
   // Set-up.
   void open_fabric();
@@ -230,6 +233,7 @@ class ofi_transport final : public transport {
   std::vector<std::uint32_t> known_;         // Peers that are watched.
   // 0: it does not leave yet. Once it leaves, known_ has the peers that are still to be told.
   std::uint64_t leaves_until_ns_ = 0;
+  note farewell_ = note::farewell;
   std::vector<operation*> unposted_;    // Buffers that the provider has refused so far.
   int looks_without_buffer_ = 0;        // Looks of watch() in a row with has_no_buffer_posted().
   operation* first_to_self_ = nullptr;  // Packets on the way to this endpoint itself.

@@ -170,6 +170,7 @@ int ofi_transport::receive(std::span<std::byte> bytes, arrivals& to) noexcept {
 
 void ofi_transport::take_note(std::uint32_t peer, std::span<const std::byte> what) noexcept {
   peer_state& from = peers_[peer];
+  if (what[0] == static_cast<std::byte>(note::death)) return fail(peer, "its job has failed");
   from.has_left = what[0] == static_cast<std::byte>(note::farewell);
   if (!is_sealed()) return;
   const std::uint64_t before = from.confirmed;

@@ -198,7 +198,7 @@ bool ofi_transport::send_note(std::uint32_t peer, note what) noexcept {
   message.iov_count = 1;
   message.addr = peers_[peer].address;
   message.context = packet;
-  const bool to_the_end = what == note::farewell && completes_at_peer_;
+  const bool to_the_end = what != note::are_you_there && completes_at_peer_;
   const std::uint64_t flags = FI_COMPLETION | (to_the_end ? FI_DELIVERY_COMPLETE : 0);
   const std::uint8_t notes_due = to.notes_due;
   const status said = sent(peer, fi_sendmsg(endpoint_.get(), &message, flags));

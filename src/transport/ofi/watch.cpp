@@ -274,6 +274,10 @@ void ofi_transport::probe(std::uint32_t peer) noexcept {
   }
 }
 
+void ofi_transport::watch_peer(std::uint32_t peer) noexcept {
+  if (peer != self_ && reaches(peer)) know(peers_[peer]);
+}
+
 // Tells everybody who would otherwise miss this endpoint, for at most a second.
 bool ofi_transport::shut_down() noexcept {
   class silence final : public arrivals {
@@ -290,7 +294,7 @@ bool ofi_transport::shut_down() noexcept {
   // To send to a peer that is known does not change the list.
   std::erase_if(known_, [this](std::uint32_t peer) {
     return peer == self_ || peers_[peer].has_failed || peers_[peer].has_left ||
-           send_note(peer, note::farewell);
+           send_note(peer, farewell_);
   });
   poll(nobody, 16);
   const bool is_busy = packets_->taken() + large_packets_->taken() + remotes_->taken() != 0;
