@@ -20,33 +20,11 @@
 
 namespace weft::detail {
 
-subgroup_set::subgroup_set(std::size_t subgroups, bool all)
-    : words_((subgroups + 63) / 64, all ? ~std::uint64_t{0} : 0) {}
-void subgroup_set::add(const subgroup_set& others) noexcept {
-  for (std::size_t i = 0; i < words_.size(); ++i) words_[i] |= others.words_[i];
-}
-void subgroup_set::keep(const subgroup_set& others) noexcept {
-  for (std::size_t i = 0; i < words_.size(); ++i) words_[i] &= others.words_[i];
-}
-bool subgroup_set::is_part_of(const subgroup_set& other) const noexcept {
-  for (std::size_t i = 0; i < words_.size(); ++i)
-    if ((words_[i] & ~other.words_[i]) != 0) return false;
-  return true;
-}
-
-void agreed_value::combine(const agreed_value& other) noexcept {
-  flags &= other.flags;
-  kinds |= other.kinds;
-  dead.add(other.dead);
-  acknowledged.keep(other.acknowledged);
-}
-
 // As it travels. The words of the two sets follow.
 struct agreements::message_head {
   std::uint64_t number;
-  step what;
-  std::int32_t
-      ballot;  // The subgroup whose proposal the value is; -1: what the sender's own ranks say.
+  agreement_step what;
+  std::int32_t ballot;
   std::uint32_t flags;
   std::uint32_t kinds;
   std::uint32_t context;
@@ -54,28 +32,8 @@ struct agreements::message_head {
 };
 
 // One agreement, as the ranks of this process see it.
-struct agreements::instance {
-  explicit instance(std::size_t subgroups)
-      : value{.dead = subgroup_set(subgroups), .acknowledged = subgroup_set(subgroups, true)},
-        states(subgroups),
-        accepted(subgroups) {}
-  struct state {
-    bool has_come = false;
-    bool is_decided = false;
-    std::int32_t ballot = -1;
-    agreed_value value;
-  };
-  std::uint64_t number = 0;
-  std::size_t came = 0;       // The ranks here that have called.
-  bool has_all_here = false;  // They have all called, and the agreement before this one is decided.
-  // What the ranks here say; from the first proposal on that proposal.
-  agreed_value value;
-  std::int32_t ballot = -1;
-  int coordinator = -1;  // The subgroup that knows the state here.
-  // While this subgroup coordinates.
-  bool proposes = false;
-  std::vector<state> states;
-  std::vector<bool> accepted;
+struct agreements::instance : one_agreement {
+  using one_agreement::one_agreement;
   published<bool> is_decided;  // Published after `value`, which its readers read without the lock.
   std::weak_ptr<record> of;
 };
@@ -84,44 +42,44 @@ struct agreements::record {
   std::uint64_t name = 0;
   std::uint32_t context = 0;
   bool is_known = false;
-  int here = -1;
-  std::size_t ranks_here = 0;
   int leader_worker = -1;
   agreements* owner = nullptr;
   std::vector<int> processes;  // Of the subgroups.
   std::vector<int> leaders;    // Their numbers in the world.
   std::vector<int> workers;
-  std::vector<std::uint64_t> called;                        // By rank: agreements begun.
-  std::map<std::uint64_t, std::shared_ptr<instance>> open;  // And the last one that is decided.
-  std::uint64_t decided = 0;                                // All up to this one.
+  std::vector<std::uint64_t> called;  // By rank: agreements begun.
+  agreement_series<instance> series;
   // Agreements to which the ranks of this process have all come, raised with the lock: their leader speaks for them.
   published<std::uint64_t> complete_here;
   // Of a communicator that this process has not made yet: the process and the words of the message.
   std::vector<std::pair<int, std::vector<std::byte>>> early;
 
-  [[nodiscard]] instance& at(std::uint64_t number, const std::shared_ptr<record>& self) {
-    auto& one = open[number];
-    if (one == nullptr) {
-      one = std::make_shared<instance>(processes.size());
-      one->number = number;
-      one->of = self;
-    }
-    return *one;
-  }
   [[nodiscard]] int subgroup_of(int process) const noexcept {
     const auto at = std::ranges::find(processes, process);
     return at == processes.end() ? -1 : static_cast<int>(at - processes.begin());
   }
-  [[nodiscard]] bool is_alive(const worker& on, int subgroup) const {
-    return subgroup == here ||
-           remote::port::of(on).is_alive(processes[static_cast<std::size_t>(subgroup)]);
-  }
-  [[nodiscard]] int subgroups() const noexcept { return static_cast<int>(processes.size()); }
   [[nodiscard]] bool reaches_other_jobs() const noexcept {
     const remote_messaging* const ways = owner->of_.ways.get();
     return ways != nullptr && std::ranges::any_of(processes, [ways](int process) {
              return ways->is_of_other_job(process);
            });
+  }
+};
+
+// What the protocol asks of the leader's worker.
+struct agreements::surroundings {
+  const record& r;
+  worker& here;
+  [[nodiscard]] bool is_alive(int subgroup) const {
+    return remote::port::of(here).is_alive(r.processes[static_cast<std::size_t>(subgroup)]);
+  }
+  [[nodiscard]] std::uint32_t new_context() const {
+    messaging& of = r.owner->of_;
+    return r.reaches_other_jobs() ? draw_joined_contexts(of, 1) : of.take_contexts(1);
+  }
+  void decided(instance& one) const {
+    one.is_decided.publish(true);
+    for (const int w : r.workers) r.owner->of_.in_job.workers->at(w).notify();
   }
 };
 
@@ -161,8 +119,7 @@ void agreements::know(record& r, communicator_state& c) {
   if (std::exchange(r.is_known, true)) return;
   --unknown_;
   r.context = c.context;
-  r.here = c.here;
-  r.ranks_here = c.local().size();
+  r.series.know(c.here, c.subgroups.size(), c.local().size());
   r.leader_worker = c.at(c.local()[0]).rank->home->index();
   r.workers = c.workers;
   r.called.resize(static_cast<std::size_t>(c.size()));
@@ -175,7 +132,7 @@ void agreements::know(record& r, communicator_state& c) {
 void agreements::forget(std::uint64_t name) {
   const auto at = by_name_.find(name);
   if (at == by_name_.end()) return;
-  if (of_.ways == nullptr || at->second->subgroups() == 1) {
+  if (of_.ways == nullptr || at->second->series.subgroups() == 1) {
     by_name_.erase(at);
     return;
   }
@@ -228,11 +185,10 @@ std::shared_ptr<agreements::instance> agreements::begin(communicator_state& c, i
                     "knows nothing",
                     name_of(c), early_questions_max));
     know(*r, c);
-    const std::uint64_t number = ++r->called[static_cast<std::size_t>(rank)];
-    (void)r->at(number, r);
-    one = r->open[number];
-    one->value.combine(mine);
-    complete = ++one->came == r->ranks_here;
+    const auto called = r->series.call(++r->called[static_cast<std::size_t>(rank)], mine);
+    one = called.one;
+    if (one->of.expired()) one->of = r;  // Its readers have been here before.
+    complete = called.by_all;
     if (complete) r->complete_here.publish(r->complete_here.hint() + 1);
   }
   if (!complete) return one;
@@ -276,38 +232,6 @@ const agreed_value& agreements::wait(communicator_state& c, int rank,
 
 // --- The protocol -------------------------------------------------------------------------------------
 
-void agreements::decide(record& r, instance& one) {
-  one.is_decided.publish(true);
-  r.decided = one.number;
-  // All that live had decided those before, since they have begun this one.
-  r.open.erase(r.open.begin(), r.open.lower_bound(one.number));
-  for (const int w : r.workers) of_.in_job.workers->at(w).notify();
-}
-
-void agreements::tell(const record& r, int subgroup, step what, const instance& one, outbox& out) {
-  const message_head head{one.number,
-                          what,
-                          one.ballot,
-                          one.value.flags,
-                          one.value.kinds,
-                          one.value.context,
-                          one.is_decided.hint() ? 1u : 0u};
-  letter made{r.leaders[static_cast<std::size_t>(subgroup)], r.context, {}};
-  const auto append = [&](std::span<const std::byte> part) {
-    made.text.insert(made.text.end(), part.begin(), part.end());
-  };
-  append(std::as_bytes(std::span(&head, 1)));
-  append(std::as_bytes(one.value.dead.words()));
-  append(std::as_bytes(one.value.acknowledged.words()));
-  out.push_back(std::move(made));
-}
-
-void agreements::tell_living(const record& r, worker& here, step what, const instance& one,
-                             outbox& out) {
-  for (int s = 0; s < r.subgroups(); ++s)
-    if (s != r.here && r.is_alive(here, s)) tell(r, s, what, one, out);
-}
-
 void agreements::send(worker& here, outbox& out) {
   for (const letter& one : out) of_.ways->post_to(here, one.to, one.context, handler_, one.text);
 }
@@ -322,104 +246,32 @@ void agreements::run(record& r, worker& here) {
   send(here, out);
 }
 
+void agreements::pack(const record& r, const agreement_series<instance>::outbox& said,
+                      outbox& out) {
+  for (const auto& [to, one] : said) {
+    const message_head head{one.number,
+                            one.what,
+                            one.ballot,
+                            one.value.flags,
+                            one.value.kinds,
+                            one.value.context,
+                            one.is_decided ? 1u : 0u};
+    letter made{r.leaders[static_cast<std::size_t>(to)], r.context, {}};
+    const auto append = [&](std::span<const std::byte> part) {
+      made.text.insert(made.text.end(), part.begin(), part.end());
+    };
+    append(std::as_bytes(std::span(&head, 1)));
+    append(std::as_bytes(one.value.dead.words()));
+    append(std::as_bytes(one.value.acknowledged.words()));
+    out.push_back(std::move(made));
+  }
+}
+
 void agreements::go_on(record& r, worker& here, outbox& out) {
-  for (bool again = true; again;) {
-    again = false;
-    if (const auto last = r.open.find(r.decided); last != r.open.end())
-      (void)go_on_with(r, *last->second, here, out);
-    const auto next = r.open.find(r.decided + 1);
-    if (next == r.open.end()) return;
-    instance& one = *next->second;
-    if (one.came == r.ranks_here) one.has_all_here = true;
-    again = one.has_all_here && go_on_with(r, one, here, out);
-  }
-}
-
-// True when it has been decided by this.
-bool agreements::go_on_with(record& r, instance& one, worker& here, outbox& out) {
-  int coordinator = 0;
-  while (!r.is_alive(here, coordinator)) ++coordinator;
-  const bool has_value = one.is_decided.hint();
-  if (one.coordinator != coordinator) {
-    const bool is_first = std::exchange(one.coordinator, coordinator) < 0;
-    one.proposes = false;
-    if (coordinator != r.here)
-      tell(r, coordinator, step::state, one, out);
-    else if (has_value && !is_first)
-      tell_living(r, here, step::decision, one, out);
-  }
-  if (coordinator != r.here || has_value) return false;
-  const auto all_living = [&](const auto& holds) {
-    for (int s = 0; s < r.subgroups(); ++s)
-      if (s != r.here && r.is_alive(here, s) && !holds(static_cast<std::size_t>(s))) return false;
-    return true;
-  };
-  if (!one.proposes) {
-    if (!all_living([&](std::size_t s) { return one.states[s].has_come; })) return false;
-    // A value that somebody may have decided is the one of the last proposal.
-    for (const instance::state& theirs : one.states)
-      if (theirs.has_come && theirs.ballot > one.ballot) {
-        one.ballot = theirs.ballot;
-        one.value = theirs.value;
-      }
-    if (one.ballot < 0) {
-      for (const instance::state& theirs : one.states)
-        if (theirs.has_come) one.value.combine(theirs.value);
-      for (int s = 0; s < r.subgroups(); ++s)
-        if (!r.is_alive(here, s)) one.value.dead.add(s);
-      if ((one.value.kinds & agreement_on_living) != 0)
-        one.value.context =
-            r.reaches_other_jobs() ? draw_joined_contexts(of_, 1) : of_.take_contexts(1);
-    }
-    one.ballot = r.here;
-    one.proposes = true;
-    std::fill(one.accepted.begin(), one.accepted.end(), false);
-    tell_living(r, here, step::proposal, one, out);
-  }
-  if (!all_living([&](std::size_t s) { return one.accepted[s]; })) return false;
-  decide(r, one);
-  tell_living(r, here, step::decision, one, out);
-  return true;
-}
-
-void agreements::take(record& r, worker& here, const message_head& head, int from,
-                      const agreed_value& value, outbox& out) {
-  if (head.number + 1 < r.decided || head.number > r.decided + agreements_ahead_max) return;
-  if (head.number < r.decided && !r.open.contains(head.number)) return;
-  instance& one = r.at(head.number, by_name_[r.name]);
-  const bool has_value = one.is_decided.hint();
-  const auto believe = [&](std::int32_t ballot) {
-    one.ballot = ballot;
-    one.value = value;
-  };
-  switch (head.what) {
-    case step::state:
-      if (has_value) {
-        if (head.is_decided == 0) tell(r, from, step::decision, one, out);
-      } else if (head.is_decided != 0 && one.has_all_here) {
-        believe(head.ballot);
-        decide(r, one);
-        tell_living(r, here, step::decision, one, out);
-      } else {
-        one.states[static_cast<std::size_t>(from)] = {true, head.is_decided != 0, head.ballot,
-                                                      value};
-      }
-      break;
-    case step::proposal:
-      if (!one.has_all_here || has_value || from < one.ballot) break;
-      believe(from);
-      tell(r, from, step::acceptance, one, out);
-      break;
-    case step::acceptance:
-      if (one.proposes) one.accepted[static_cast<std::size_t>(from)] = true;
-      break;
-    case step::decision:
-      if (!one.has_all_here || has_value) break;
-      believe(head.ballot);
-      decide(r, one);
-      break;
-  }
-  go_on(r, here, out);
+  agreement_series<instance>::outbox said;
+  surroundings around{r, here};
+  r.series.go_on(around, said);
+  pack(r, said, out);
 }
 
 void agreements::on_message(worker& here, rank_state& to, const comm::event& happened) {
@@ -447,6 +299,7 @@ void agreements::on_message(worker& here, rank_state& to, const comm::event& hap
 bool agreements::take_early(record& r, worker& here, outbox& out) {
   if (!r.is_known) return true;
   bool all_good = true;
+  surroundings around{r, here};
   for (const auto& [process, said] : std::exchange(r.early, {})) {
     message_head head;
     std::memcpy(&head, said.data(), sizeof head);
@@ -458,14 +311,17 @@ bool agreements::take_early(record& r, worker& here, outbox& out) {
                        .acknowledged = subgroup_set(r.processes.size())};
     const std::size_t set_bytes = value.dead.words().size_bytes();
     if (from < 0 || said.size() != sizeof head + 2 * set_bytes || head.number == 0 ||
-        head.ballot < -1 || head.ballot >= r.subgroups()) {
+        head.ballot < -1 || head.ballot >= r.series.subgroups()) {
       all_good = false;
       continue;
     }
     std::memcpy(value.dead.words().data(), said.data() + sizeof head, set_bytes);
     std::memcpy(value.acknowledged.words().data(), said.data() + sizeof head + set_bytes,
                 set_bytes);
-    take(r, here, head, from, value, out);
+    agreement_series<instance>::outbox answers;
+    r.series.take(from, {head.number, head.what, head.ballot, head.is_decided != 0, value}, around,
+                  answers);
+    pack(r, answers, out);
   }
   return all_good;
 }

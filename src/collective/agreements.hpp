@@ -2,7 +2,7 @@
 // the communicator is broken or revoked. Ranks die with their process, so the processes agree, each for its ranks. Calls
 // on a communicator are numbered; all its ranks make the same ones in the same order.
 //
-// The first living subgroup of the communicator coordinates. docs/protocols/agreement.md has the messages and the proof.
+// agreement_protocol.hpp is what each process does; here are its ranks, its messages and its locks.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "collective/agreement_protocol.hpp"
 #include "rank/communicator_state.hpp"
 #include "remote/handlers.hpp"
 #include "weft/communicator.hpp"
@@ -24,41 +25,6 @@ namespace weft::detail {
 
 // Of how many communicators that have ended the last value is kept, for others that may still ask.
 inline constexpr std::size_t ended_agreements_max = 64;
-// So many agreements of one communicator may be under way.
-inline constexpr std::uint64_t agreements_ahead_max = 4096;
-
-// A set of subgroups of a communicator, by their indexes.
-class subgroup_set {
- public:
-  subgroup_set() = default;
-  explicit subgroup_set(std::size_t subgroups, bool all = false);
-  [[nodiscard]] bool has(int subgroup) const noexcept {
-    return (words_[static_cast<std::size_t>(subgroup) / 64] >> (subgroup % 64) & 1) != 0;
-  }
-  void add(int subgroup) noexcept {
-    words_[static_cast<std::size_t>(subgroup) / 64] |= std::uint64_t{1} << (subgroup % 64);
-  }
-  void add(const subgroup_set& others) noexcept;
-  void keep(const subgroup_set& others) noexcept;
-  [[nodiscard]] bool is_part_of(const subgroup_set& other) const noexcept;
-  [[nodiscard]] std::span<std::uint64_t> words() noexcept { return words_; }
-  [[nodiscard]] std::span<const std::uint64_t> words() const noexcept { return words_; }
-
- private:
-  std::vector<std::uint64_t> words_;
-};
-
-// What the ranks say, and what they agree on.
-struct agreed_value {
-  std::uint32_t flags = ~std::uint32_t{0};  // All bits that all have set.
-  std::uint32_t kinds =
-      0;  // Of the calls: two bits mean that the ranks have called different ones.
-  std::uint32_t context = 0;  // For the communicator of the living.
-  subgroup_set dead;          // Those that anybody knew to be dead.
-  subgroup_set acknowledged;  // Those of which everybody had acknowledged that.
-  void combine(const agreed_value& other) noexcept;
-};
-enum agreement_kind : std::uint32_t { agreement_on_flags = 1, agreement_on_living = 2 };
 
 class agreements {
  public:
@@ -79,9 +45,9 @@ class agreements {
   bool go_on_without_dead(worker& here);
 
  private:
-  enum class step : std::uint32_t { state, proposal, acceptance, decision };
   struct message_head;
   struct record;
+  struct surroundings;
   struct letter;
   using outbox = std::vector<letter>;
 
@@ -91,15 +57,9 @@ class agreements {
   void forget(std::uint64_t name);
   // They are called with the lock, on the leader's worker, and fill in what is to be sent.
   void go_on(record& r, worker& here, outbox& out);
-  bool go_on_with(record& r, instance& one, worker& here, outbox& out);
-  void take(record& r, worker& here, const message_head& head, int from, const agreed_value& value,
-            outbox& out);
+  static void pack(const record& r, const agreement_series<instance>::outbox& said, outbox& out);
   // What has come, also before this process had made the communicator. False: some of it is of no sound peer.
   bool take_early(record& r, worker& here, outbox& out);
-  void decide(record& r, instance& one);
-  static void tell(const record& r, int subgroup, step what, const instance& one, outbox& out);
-  static void tell_living(const record& r, worker& here, step what, const instance& one,
-                          outbox& out);
   // Called without the lock: a post that finds no room may handle messages.
   void send(worker& here, outbox& out);
   void run(record& r, worker& here);
