@@ -10,10 +10,10 @@
 #include "base/format.hpp"
 #include "job/accounted_call.hpp"
 #include "profile/counted_wait.hpp"
+#include "rank/remote.hpp"
 #include "remote/handlers.hpp"
 #include "remote/port.hpp"
 #include "remote/words.hpp"
-#include "weft/error.hpp"
 
 namespace weft::rma {
 namespace {
@@ -331,8 +331,11 @@ void far_operations::send(const comm::am& what, int rank) {
     return;
   // A job that ends with any process says why; in one that goes on, the ranks are told.
   if (here.owner().stopping()) throw job_stopped{};
-  throw error(formatted("rank {}: rank {} cannot be reached: its process {} is dead",
-                        of_.me_.number, rank, what.to.process));
+  // What it was asked is lost, and told by this.
+  (void)end_operations_with_dead();
+  has_lost_ = false;
+  throw detail::dead_partner(formatted("rank {}: rank {} cannot be reached: its process {} is dead",
+                                       of_.me_.number, rank, what.to.process));
 }
 
 // Called when the message has been posted: while an operation waits for room another thread of the rank may call quiet(),
@@ -412,10 +415,11 @@ void far_operations::wait_for_transfer(const char* what, const Wait& wait) {
   wait(wait_description{what});
 }
 
-void far_operations::check_nothing_lost() const {
-  if (has_lost_) [[unlikely]]
-    throw error(formatted("rank {}: memory of a rank whose process is dead was read or written",
-                          of_.me_.number));
+// Told once: memory of ranks that live is read and written as ever.
+void far_operations::check_nothing_lost() {
+  if (std::exchange(has_lost_, false)) [[unlikely]]
+    throw detail::dead_partner(formatted(
+        "rank {}: memory of a rank whose process is dead was read or written", of_.me_.number));
 }
 
 std::uint64_t far_operations::expect(void* into, std::size_t bytes, std::uint32_t& count,

@@ -96,7 +96,7 @@ class far_operations {
   // Calls `wait(description)`, in the accounts as a wait for a transfer.
   template <class Wait>
   void wait_for_transfer(const char* what, const Wait& wait);
-  void check_nothing_lost() const;
+  void check_nothing_lost();
 
   initiator& of_;
   memory& shared_;

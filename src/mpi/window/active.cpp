@@ -143,22 +143,30 @@ bool have_completed(window_object& w) noexcept {
   return w.completed == w.origins.size();
 }
 
+void forget_exposure(window_object& w) {
+  w.open &= static_cast<std::uint8_t>(~window_object::posted);
+  w.origins.clear();
+}
 void end_exposure(window_object& w) {
   for (const int origin : w.origins)
     w.memory->change<rma::update::add>(
         w.operations, word_at(w, w.own(), window_words::has_completed(origin, w.size)),
         ~std::uint32_t{0});
-  w.open &= static_cast<std::uint8_t>(~window_object::posted);
-  w.origins.clear();
+  forget_exposure(w);
 }
 
 void wait_for_origins(window_object& w) {
   check_posted(w);
   if (!have_completed(w)) {
     const awaited_ranks said(w, w.origins, &window_words::has_completed, "completes");
-    wait_for_words(w, "MPI_Win_wait", profile::wait_state::late_signal,
-                   words_of(w, w.origins, &window_words::has_completed), said,
-                   [&] { return have_completed(w); });
+    try {
+      wait_for_words(w, "MPI_Win_wait", profile::wait_state::late_signal,
+                     words_of(w, w.origins, &window_words::has_completed), said,
+                     [&] { return have_completed(w); });
+    } catch (const error&) {
+      forget_exposure(w);
+      throw;
+    }
   }
   end_exposure(w);
 }

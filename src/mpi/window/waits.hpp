@@ -1,7 +1,9 @@
 // Waits of a rank for words of a window's synchronisation: in the accounts, and in the report of a deadlock.
 #pragma once
+#include <atomic>
 #include <span>
 
+#include "collective/broken_communicator.hpp"
 #include "job/accounted_call.hpp"
 #include "job/face.hpp"
 #include "mpi/window/window.hpp"
@@ -23,6 +25,8 @@ inline void note_cause(const window_object& w, int rank, std::uint64_t offset) {
 }
 
 // Returns when `holds()` is true, a condition on own words. `offsets`: the words; of the first of them others may leave a cause.
+// Throws when no collective works any more on the window's communicator, since a rank has died or it is revoked: nobody knows who
+// will write the words.
 template <class Holds>
 void wait_for_words(window_object& w, const char* call, profile::wait_state state,
                     std::span<const std::uint64_t> offsets, const detail::wait_words& words,
@@ -43,7 +47,10 @@ void wait_for_words(window_object& w, const char* call, profile::wait_state stat
                                               keys.all[i] = cause_key(w, w.own(), offsets[i]);
                                             return keys;
                                           }});
-  w.memory->wait_until(holds, said);
+  detail::communicator_state& c = *w.ranks->shared;
+  // Relaxed: throw_failed() reads the reason under a lock.
+  w.memory->wait_until([&] { return holds() || c.failed.load(std::memory_order_relaxed); }, said);
+  if (!holds()) detail::throw_failed(c);
 }
 
 }  // namespace weft::mpi
