@@ -46,6 +46,7 @@ if(Python3_FOUND)
   add_custom_command(OUTPUT ${fortran_written}/stubs.c ${fortran_written}/stubs_f08.c ${fortran_written}/declared.h
       ${fortran_texts}
     DEPENDS ${fortran_source}/generate.py ${fortran_source}/module_f08.py ${fortran_source}/functions.table
+      ${fortran_source}/extensions.table ${PROJECT_SOURCE_DIR}/include/mpi/mpi-ext.h
       ${PROJECT_SOURCE_DIR}/include/mpi/mpi.h ${PROJECT_SOURCE_DIR}/include/mpi/mpi_absent.h
     COMMAND ${Python3_EXECUTABLE} -B ${fortran_source}/generate.py ${PROJECT_SOURCE_DIR}/include/mpi/mpi.h
       ${fortran_written} || true)  # tests/tidy/fortran_functions.py tells what is left out.

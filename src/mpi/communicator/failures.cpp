@@ -44,9 +44,42 @@ void end_agreement(communicator_state& c, int own, const std::shared_ptr<agreeme
         "flag is agreed on");
 }
 
+void give(MPI_Comm made, MPI_Comm* to) {
+  *to = made;
+}
+void give(MPI_Comm made, MPI_Fint* to) {
+  *to = MPI_Comm_c2f(made);
+}
+
 MPI_Comm add_shrunk(state& me, weft::communicator made, const communicator_object& parent) {
   return parent.is_inter() ? add_intercommunicator(me, std::move(made), parent)
                            : add_communicator(me, std::move(made), parent);
+}
+
+// `*newcomm` is written before the request is complete.
+template <class Handle>
+void start_shrink(state& me, MPI_Comm comm, Handle* newcomm, MPI_Request* request) {
+  check_not_null(newcomm, "newcomm");
+  check_not_null(request, "request");
+  communicator_object& c = checked_communicator(me, comm);
+  give(MPI_COMM_NULL, newcomm);
+  // What the new one takes of its parent: the program may free that meanwhile.
+  const auto model = std::make_shared<communicator_object>(c.ranks);
+  model->set_peers(c.peers_first, c.peers_count, c.locals_first);
+  model->session = c.session;
+  set_error_handler(me, *model, c.handler);
+  *request = add_request(
+      me, comm,
+      start_activity(
+          c.ranks.shared_state(),
+          [&me, model, newcomm, one = begin(c, agreement_on_living, 0)] {
+            give(add_shrunk(me,
+                            conclude_shrink(*model->shared, model->own, one, "MPIX_Comm_ishrink"),
+                            *model),
+                 newcomm);
+            set_error_handler(me, *model, MPI_ERRORS_ARE_FATAL);
+          }),
+      "MPIX_Comm_ishrink");
 }
 
 }  // namespace
@@ -92,30 +125,14 @@ WEFT_MPI_WAITING_FUNCTION(int, MPIX_Comm_shrink, (MPI_Comm comm, MPI_Comm* newco
 WEFT_MPI_FUNCTION(int, MPIX_Comm_ishrink,
                   (MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request)) {
   return in_call(
-      "MPIX_Comm_ishrink", comm,
-      [&](state& me) {
-        check_not_null(newcomm, "newcomm");
-        check_not_null(request, "request");
-        communicator_object& c = checked_communicator(me, comm);
-        *newcomm = MPI_COMM_NULL;
-        // What the new one takes of its parent: the program may free that meanwhile.
-        const auto model = std::make_shared<communicator_object>(c.ranks);
-        model->set_peers(c.peers_first, c.peers_count, c.locals_first);
-        model->session = c.session;
-        set_error_handler(me, *model, c.handler);
-        *request = add_request(
-            me, comm,
-            weft::detail::start_activity(
-                c.ranks.shared_state(),
-                [&me, model, newcomm, one = begin(c, weft::detail::agreement_on_living, 0)] {
-                  *newcomm = add_shrunk(me,
-                                        weft::detail::conclude_shrink(*model->shared, model->own,
-                                                                      one, "MPIX_Comm_ishrink"),
-                                        *model);
-                  set_error_handler(me, *model, MPI_ERRORS_ARE_FATAL);
-                }),
-            "MPIX_Comm_ishrink");
-      },
+      "MPIX_Comm_ishrink", comm, [&](state& me) { start_shrink(me, comm, newcomm, request); },
+      comm);
+}
+
+// For Fortran. The stub cannot convert the handle: it is written after the stub has returned.
+extern "C" int weft_fortran_ishrink(MPI_Comm comm, MPI_Fint* newcomm, MPI_Request* request) {
+  return in_call(
+      "MPIX_Comm_ishrink", comm, [&](state& me) { start_shrink(me, comm, newcomm, request); },
       comm);
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the Fortran side of MPI from the declarations in mpi.h.
+"""Writes the Fortran side of MPI from the declarations in mpi.h and in mpi-ext.h beside it.
 
     generate.py MPI.H OUTPUT_DIRECTORY      leaves out and names a function that it does not understand, and
                                             ends with status 1 then
@@ -22,6 +22,8 @@ HANDLES = {"MPI_Comm": "Comm", "MPI_Datatype": "Type", "MPI_Group": "Group", "MP
            "MPI_Info": "Info", "MPI_Errhandler": "Errhandler", "MPI_Message": "Message", "MPI_File": "File",
            "MPI_Session": "Session", "MPI_Win": "Win"}
 KINDS = {"MPI_Aint": "MPI_ADDRESS_KIND", "MPI_Count": "MPI_COUNT_KIND", "MPI_Offset": "MPI_OFFSET_KIND"}
+# Functions whose `flag` is an integer of bits.
+OF_BITS = {"MPIX_Comm_agree", "MPIX_Comm_iagree"}
 LOGICALS = {"flag", "reorder", "periods", "remain_dims", "commute", "high", "weighted"}
 # Arguments that are arrays of integers, though C declares them as pointers without const.
 ARRAYS = {"coords", "dims", "ranks2", "neighbors", "sources", "sourceweights", "destinations", "destweights", "edges",
@@ -42,7 +44,7 @@ SPECIAL = {"MPI_Init", "MPI_Init_thread", "MPI_Pcontrol", "MPI_Wtime", "MPI_Wtic
            "MPI_Comm_idup_with_info", "MPI_Keyval_create", "MPI_Attr_put", "MPI_Attr_get",
            "MPI_Op_create_c", "MPI_Register_datarep_c", "MPI_Buffer_detach_c", "MPI_Comm_detach_buffer_c",
            "MPI_Session_create_errhandler", "MPI_Session_get_nth_pset", "MPI_Session_detach_buffer", "MPI_Session_detach_buffer_c",
-           "MPI_Status_f2f08", "MPI_Status_f082f", "MPI_Comm_spawn", "MPI_Comm_spawn_multiple"}
+           "MPI_Status_f2f08", "MPI_Status_f082f", "MPI_Comm_spawn", "MPI_Comm_spawn_multiple", "MPIX_Comm_ishrink"}
 # The arguments of functions that have fewer in Fortran than in C.
 SHORTER = {"MPI_Pcontrol": "int level", "MPI_Info_create_env": "MPI_Info* info"}
 # Functions of MPI-1 to which addresses are integers of the default kind.
@@ -362,7 +364,7 @@ def specific(called, name, parameters, address="integer(kind=MPI_ADDRESS_KIND)")
             lines.append(f"integer(kind={KINDS[p.base]}) :: {n}{dimension}")
         elif p.array_of_three:
             lines.append(f"integer :: {n}(3, *)")
-        elif n in LOGICALS:
+        elif n in LOGICALS and name not in OF_BITS:
             lines.append(f"logical :: {n}{'(*)' if n in ('periods', 'remain_dims') else ''}")
         else:
             lines.append(f"integer :: {n}{dimension}")
@@ -406,6 +408,8 @@ def constants(header):
         for name, value in re.findall(r"(MPI_\w+) = (-?\d+)", body):
             if not name.startswith("MPI_F_"):
                 values[name] = int(value)
+        for name, value in re.findall(r"(MPIX_\w+) = (-?\d+|MPI_\w+)", body):
+            values[name] = values[value] if value in values else int(value)
     for name in PLACES:
         values.pop(name, None)
     for name in values:
@@ -450,6 +454,11 @@ def sizeof():
     return "\n".join(stubs), text, text.replace("integer :: ierror", "integer, optional :: ierror")
 
 
+def with_extensions(header, extensions):
+    """mpi.h, as if it declared the functions of mpi-ext.h itself."""
+    return header + extensions.replace("WEFT_MPIX_DECLARE(", "WEFT_MPI_DECLARE(int, ")
+
+
 def absent_functions(text):
     """(name, parameters) of each in the lists of mpi_absent.h."""
     return re.findall(r"^  X\((MPI_\w+),\s*\(([^()]*)\)\)", text.replace("\\\n", "\n"), re.MULTILINE)
@@ -467,11 +476,13 @@ def stub_f08(function, name, parameters):
 
 def main():
     header, output = Path(sys.argv[1]).read_text(), Path(sys.argv[2])
+    header = with_extensions(header, Path(sys.argv[1]).with_name("mpi-ext.h").read_text())
     absent = Path(sys.argv[1]).with_name("mpi_absent.h").read_text()
     table = module_f08.read_table(Path(__file__).with_name("functions.table"))
+    table |= module_f08.read_table(Path(__file__).with_name("extensions.table"))
     output.mkdir(parents=True, exist_ok=True)
     stubs, stubs_f08, parameters_by_name, left_out, known = [], [], {}, [], {"MPI_F_sync_reg"}
-    for result, name, text in re.findall(r"^WEFT_MPI_DECLARE\(\s*([\w ]+?)\s*,\s*(MPI_\w+)\s*,\s*\(([^()]*)\)\)", header,
+    for result, name, text in re.findall(r"^WEFT_MPI_DECLARE\(\s*([\w ]+?)\s*,\s*(MPIX?_\w+)\s*,\s*\(([^()]*)\)\)", header,
                                          re.MULTILINE):
         if ABSENT.search(name):
             continue

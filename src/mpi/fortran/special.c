@@ -298,6 +298,16 @@ void pmpi_comm_idup_with_info_(const MPI_Fint* comm, const MPI_Fint* info, MPI_F
 WEFT_FORTRAN_NAME(mpi_comm_idup_with_info_, (const MPI_Fint*, const MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*));
 #endif
 
+#ifdef WEFT_HAS_MPIX_Comm_ishrink
+void pmpix_comm_ishrink_(const MPI_Fint* comm, MPI_Fint* newcomm, MPI_Fint* request, MPI_Fint* ierror) {
+  WEFT_STUB;
+  MPI_Request of_c = MPI_REQUEST_NULL;
+  *ierror = weft_fortran_ishrink(MPI_Comm_f2c(*comm), newcomm, &of_c);
+  *request = MPI_Request_c2f(of_c);
+}
+WEFT_FORTRAN_NAME(mpix_comm_ishrink_, (const MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*));
+#endif
+
 /* --- Functions of the program that are given no state of their own ------------------------------- */
 
 /* MPI calls an operation or an error handler with handles of C, and with no argument in which a stub could keep which
@@ -532,7 +542,7 @@ static MPI_Aint number_of(void* of_c) {
 static MPI_Aint value_of_key(MPI_Fint key, void* of_c) {
   if (key == MPI_WIN_SIZE) return *(const MPI_Aint*)of_c;
   const int is_number = (key >= MPI_TAG_UB && key <= MPI_UNIVERSE_SIZE) || key == MPI_WIN_DISP_UNIT ||
-                        key == MPI_WIN_CREATE_FLAVOR || key == MPI_WIN_MODEL;
+                        key == MPI_WIN_CREATE_FLAVOR || key == MPI_WIN_MODEL || key == MPIX_FT;
   return is_number ? *(const int*)of_c : key == MPI_WIN_BASE ? (MPI_Aint)of_c : number_of(of_c);
 }
 typedef void predefined(void);

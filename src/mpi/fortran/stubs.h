@@ -69,6 +69,8 @@ void* weft_fortran_memory(long count, size_t size);
 
 /* MPI_Comm_idup: the integer is written when the request is complete (communicator.cpp). */
 int weft_fortran_idup(MPI_Comm comm, MPI_Info info, MPI_Fint* newcomm, MPI_Request* request);
+/* MPIX_Comm_ishrink, likewise (failures.cpp). */
+int weft_fortran_ishrink(MPI_Comm comm, MPI_Fint* newcomm, MPI_Request* request);
 
 /* How many datatypes the arrays of MPI_Alltoallw and of MPI_Neighbor_alltoallw hold. */
 long weft_fortran_peers(MPI_Comm comm);
