@@ -4,6 +4,7 @@
 
 #include "mpi/object/profiling.hpp"
 #include "mpi/object/state.hpp"
+#include "mpi/topology/reordering.hpp"
 #include "mpi/topology/topology.hpp"
 
 namespace weft::mpi {
@@ -34,9 +35,40 @@ std::vector<int> weights_of(int count, const int weights[], const char* what) {
   return list;
 }
 
+// One end of an edge, as the rank `owner` has named it.
+struct named_neighbor {
+  int owner, rank, weight;
+  int is_source;
+};
+
+// Another rank than the caller may get the caller's place, so all ranks gather all neighbours. Returns the caller's place, whose
+// neighbours it adds to `t`.
+int reorder_adjacent(const state& me, communicator_object& c, topology& t,
+                     const std::vector<int>& in, const std::vector<int>& out) {
+  std::vector<named_neighbor> mine;
+  for (std::size_t i = 0; i < in.size(); ++i)
+    mine.push_back({c.own, in[i], t.source_weights.empty() ? 1 : t.source_weights[i], 1});
+  for (std::size_t i = 0; i < out.size(); ++i)
+    mine.push_back(
+        {c.own, out[i], t.destination_weights.empty() ? 1 : t.destination_weights[i], 0});
+  const std::vector<named_neighbor> all = c.ranks.allgatherv(mine);
+  wanted_neighbors wanted;
+  for (const named_neighbor& n : all) wanted.edges.push_back({n.owner, n.rank, n.weight});
+  const int place = new_place(me, c, c.peers_count, wanted);
+  t.source_weights.clear();
+  t.destination_weights.clear();
+  for (const named_neighbor& n : all) {
+    if (n.owner != place) continue;
+    (n.is_source != 0 ? t.sources : t.destinations).push_back({n.rank, 0});
+    if (t.weighted)
+      (n.is_source != 0 ? t.source_weights : t.destination_weights).push_back(n.weight);
+  }
+  return place;
+}
+
 MPI_Comm create_adjacent(state& me, MPI_Comm comm, int indegree, const int sources[],
                          const int sourceweights[], int outdegree, const int destinations[],
-                         const int destweights[]) {
+                         const int destweights[], bool reorder) {
   communicator_object& c = checked_intracommunicator(me, comm);
   auto t = std::make_shared<topology>();
   t->kind = MPI_DIST_GRAPH;
@@ -44,17 +76,23 @@ MPI_Comm create_adjacent(state& me, MPI_Comm comm, int indegree, const int sourc
   const std::vector<int> out = list_of(outdegree, destinations, "destinations");
   check_nodes(c, in, "sources");
   check_nodes(c, out, "destinations");
-  for (const int r : in) t->sources.push_back({r, 0});
-  for (const int r : out) t->destinations.push_back({r, 0});
   t->weighted = are_weights(sourceweights) && are_weights(destweights);
   t->source_weights = weights_of(indegree, sourceweights, "sourceweights");
   t->destination_weights = weights_of(outdegree, destweights, "destweights");
-  return add_with_topology(me, c, true, "MPI_Dist_graph_create_adjacent", t);
+  int place = c.own;
+  if (reorder) {
+    place = reorder_adjacent(me, c, *t, in, out);
+  } else {
+    for (const int r : in) t->sources.push_back({r, 0});
+    for (const int r : out) t->destinations.push_back({r, 0});
+  }
+  return add_with_topology(me, c, place, "MPI_Dist_graph_create_adjacent", t);
 }
 
 // Each rank names edges between any two ranks. All ranks gather all edges, and keep those that begin or end at them.
 MPI_Comm create_distributed(state& me, MPI_Comm comm, int n, const int sources[],
-                            const int degrees[], const int destinations[], const int weights[]) {
+                            const int degrees[], const int destinations[], const int weights[],
+                            bool reorder) {
   communicator_object& c = checked_intracommunicator(me, comm);
   const std::vector<int> from = list_of(n, sources, "sources");
   const std::vector<int> degree = list_of(n, degrees, "degrees");
@@ -67,9 +105,7 @@ MPI_Comm create_distributed(state& me, MPI_Comm comm, int n, const int sources[]
   const std::vector<int> to = list_of(total, destinations, "destinations");
   check_nodes(c, to, "destinations");
   const std::vector<int> weight = weights_of(total, weights, "weights");
-  struct edge {
-    int from, to, weight;
-  };
+  using edge = wanted_neighbors::edge;
   std::vector<edge> mine;
   for (std::size_t i = 0, at = 0; i < from.size(); ++i)
     for (int d = 0; d < degree[i]; ++d, ++at)
@@ -77,17 +113,20 @@ MPI_Comm create_distributed(state& me, MPI_Comm comm, int n, const int sources[]
   auto t = std::make_shared<topology>();
   t->kind = MPI_DIST_GRAPH;
   t->weighted = are_weights(weights);
-  for (const edge& e : c.ranks.allgatherv(mine)) {
-    if (e.to == c.own) {
+  wanted_neighbors wanted;
+  wanted.edges = c.ranks.allgatherv(mine);
+  const int place = reorder ? new_place(me, c, c.peers_count, wanted) : c.own;
+  for (const edge& e : wanted.edges) {
+    if (e.to == place) {
       t->sources.push_back({e.from, 0});
       t->source_weights.push_back(e.weight);
     }
-    if (e.from == c.own) {
+    if (e.from == place) {
       t->destinations.push_back({e.to, 0});
       t->destination_weights.push_back(e.weight);
     }
   }
-  return add_with_topology(me, c, true, "MPI_Dist_graph_create", t);
+  return add_with_topology(me, c, place, "MPI_Dist_graph_create", t);
 }
 
 void tell_neighbors(const std::vector<neighbor>& all, const std::vector<int>& all_weights,
@@ -118,7 +157,7 @@ WEFT_MPI_FUNCTION(int, MPI_Dist_graph_create_adjacent,
         *comm_dist_graph = MPI_COMM_NULL;
         check_hints(me, info);
         *comm_dist_graph = create_adjacent(me, comm_old, indegree, sources, sourceweights,
-                                           outdegree, destinations, destweights);
+                                           outdegree, destinations, destweights, reorder != 0);
       },
       comm_old, indegree, static_cast<const void*>(sources), outdegree,
       static_cast<const void*>(destinations), info, reorder);
@@ -134,8 +173,8 @@ WEFT_MPI_FUNCTION(int, MPI_Dist_graph_create,
         check_not_null(comm_dist_graph, "comm_dist_graph");
         *comm_dist_graph = MPI_COMM_NULL;
         check_hints(me, info);
-        *comm_dist_graph =
-            create_distributed(me, comm_old, n, sources, degrees, destinations, weights);
+        *comm_dist_graph = create_distributed(me, comm_old, n, sources, degrees, destinations,
+                                              weights, reorder != 0);
       },
       comm_old, n, static_cast<const void*>(sources), static_cast<const void*>(degrees), info,
       reorder);

@@ -4,6 +4,7 @@
 
 #include "mpi/object/profiling.hpp"
 #include "mpi/object/state.hpp"
+#include "mpi/topology/reordering.hpp"
 #include "mpi/topology/topology.hpp"
 
 namespace weft::mpi {
@@ -39,16 +40,28 @@ std::shared_ptr<topology> checked_graph(const communicator_object& c, int nnodes
   return t;
 }
 
-MPI_Comm create_graph(state& me, MPI_Comm comm, int nnodes, const int index[], const int edges[]) {
+// The rank that the caller gets in the graph; MPI_UNDEFINED: none.
+int place_in(const state& me, const communicator_object& c, const topology& t, bool reorder) {
+  const auto size = static_cast<int>(t.index.size());
+  if (c.own >= size) return MPI_UNDEFINED;
+  if (!reorder) return c.own;
+  wanted_neighbors wanted;
+  for (int r = 0; r < size; ++r)
+    for (const int other : neighbors_in_graph(t, r)) wanted.edges.push_back({r, other, 1});
+  return new_place(me, c, size, wanted);
+}
+
+MPI_Comm create_graph(state& me, MPI_Comm comm, int nnodes, const int index[], const int edges[],
+                      bool reorder) {
   communicator_object& c = checked_intracommunicator(me, comm);
   const std::shared_ptr<topology> t = checked_graph(c, nnodes, index, edges);
-  const bool member = c.own < nnodes;
-  if (member)
-    for (const int r : neighbors_in_graph(*t, c.own)) {
+  const int place = place_in(me, c, *t, reorder);
+  if (place != MPI_UNDEFINED)
+    for (const int r : neighbors_in_graph(*t, place)) {
       t->sources.push_back({r, 0});
       t->destinations.push_back({r, 0});
     }
-  return add_with_topology(me, c, member, "MPI_Graph_create", t);
+  return add_with_topology(me, c, place, "MPI_Graph_create", t);
 }
 
 }  // namespace
@@ -64,7 +77,7 @@ WEFT_MPI_FUNCTION(int, MPI_Graph_create,
       [&](state& me) {
         check_not_null(comm_graph, "comm_graph");
         *comm_graph = MPI_COMM_NULL;
-        *comm_graph = create_graph(me, comm_old, nnodes, index, edges);
+        *comm_graph = create_graph(me, comm_old, nnodes, index, edges, reorder != 0);
       },
       comm_old, nnodes, static_cast<const void*>(index), static_cast<const void*>(edges), reorder);
 }
@@ -135,8 +148,7 @@ WEFT_MPI_FUNCTION(int, MPI_Graph_map,
       [&](state& me) {
         check_not_null(newrank, "newrank");
         const communicator_object& c = checked_intracommunicator(me, comm);
-        (void)checked_graph(c, nnodes, index, edges);
-        *newrank = c.own < nnodes ? c.own : static_cast<int>(MPI_UNDEFINED);
+        *newrank = place_in(me, c, *checked_graph(c, nnodes, index, edges), true);
       },
       comm, nnodes);
 }

@@ -1,4 +1,4 @@
-// Cartesian topologies. Ranks are not reordered: those that follow one another share a worker already.
+// Cartesian topologies.
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -6,6 +6,7 @@
 #include "collective/new_communicators.hpp"
 #include "mpi/object/profiling.hpp"
 #include "mpi/object/state.hpp"
+#include "mpi/topology/reordering.hpp"
 #include "mpi/topology/topology.hpp"
 
 namespace weft::mpi {
@@ -86,17 +87,32 @@ void check_grid(const communicator_object& c, const std::vector<int>& dims) {
            c.peers_count);
 }
 
-MPI_Comm create_grid(state& me, MPI_Comm comm, int ndims, const int dims[], const int periods[]) {
+// The rank that the caller gets in the grid; MPI_UNDEFINED: none.
+int place_in(const state& me, const communicator_object& c, const std::vector<int>& dims,
+             const std::vector<int>& periods, bool reorder) {
+  const int size = size_of(dims);
+  if (c.own >= size) return MPI_UNDEFINED;
+  return reorder ? new_place(me, c, size, {dims, periods, {}}) : c.own;
+}
+
+std::vector<int> checked_periods(int ndims, const int periods[]) {
+  if (ndims > 0) check_not_null(periods, "periods");
+  std::vector<int> all(periods, periods + ndims);
+  for (int& p : all) p = p != 0 ? 1 : 0;
+  return all;
+}
+
+MPI_Comm create_grid(state& me, MPI_Comm comm, int ndims, const int dims[], const int periods[],
+                     bool reorder) {
   communicator_object& c = checked_intracommunicator(me, comm);
   auto t = std::make_shared<topology>();
   t->kind = MPI_CART;
   t->dims = checked_dims(ndims, dims);
   check_grid(c, t->dims);
-  if (ndims > 0) check_not_null(periods, "periods");
-  t->periods.assign(periods, periods + ndims);
-  const bool member = c.own < size_of(t->dims);
-  if (member) set_grid_neighbors(*t, c.own);
-  return add_with_topology(me, c, member, "MPI_Cart_create", t);
+  t->periods = checked_periods(ndims, periods);
+  const int place = place_in(me, c, t->dims, t->periods, reorder);
+  if (place != MPI_UNDEFINED) set_grid_neighbors(*t, place);
+  return add_with_topology(me, c, place, "MPI_Cart_create", t);
 }
 
 MPI_Comm create_sub_grid(state& me, MPI_Comm comm, const int remain_dims[]) {
@@ -135,7 +151,7 @@ WEFT_MPI_FUNCTION(int, MPI_Cart_create,
       [&](state& me) {
         check_not_null(comm_cart, "comm_cart");
         *comm_cart = MPI_COMM_NULL;
-        *comm_cart = create_grid(me, comm_old, ndims, dims, periods);
+        *comm_cart = create_grid(me, comm_old, ndims, dims, periods, reorder != 0);
       },
       comm_old, ndims, static_cast<const void*>(dims), static_cast<const void*>(periods), reorder);
 }
@@ -242,7 +258,7 @@ WEFT_MPI_FUNCTION(int, MPI_Cart_map,
         const communicator_object& c = checked_intracommunicator(me, comm);
         const std::vector<int> sizes = checked_dims(ndims, dims);
         check_grid(c, sizes);
-        *newrank = c.own < size_of(sizes) ? c.own : static_cast<int>(MPI_UNDEFINED);
+        *newrank = place_in(me, c, sizes, checked_periods(ndims, periods), true);
       },
       comm, ndims, static_cast<const void*>(dims), static_cast<const void*>(periods));
 }

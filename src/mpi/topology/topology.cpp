@@ -19,10 +19,11 @@ const topology& checked_topology(state& me, MPI_Comm comm, int kind) {
   return *c.topology;
 }
 
-MPI_Comm add_with_topology(state& me, communicator_object& parent, bool member, const char* call,
+MPI_Comm add_with_topology(state& me, communicator_object& parent, int place, const char* call,
                            const std::shared_ptr<topology>& made) {
-  const MPI_Comm comm = add_communicator(
-      me, split(*parent.shared, parent.own, member ? 0 : undefined_color, 0, call), parent);
+  const int color = place == MPI_UNDEFINED ? undefined_color : 0;
+  const MPI_Comm comm =
+      add_communicator(me, split(*parent.shared, parent.own, color, place, call), parent);
   if (comm != MPI_COMM_NULL) find_object<communicator_object>(comm)->topology = made;
   return comm;
 }

@@ -31,9 +31,9 @@ struct topology {
 // The topology of a communicator; throws `failure` when it is not of this kind.
 [[nodiscard]] const topology& checked_topology(state& me, MPI_Comm comm, int kind);
 void check_member(const communicator_object& c, int rank);
-// Makes a communicator of the ranks of `parent` that pass `member`, with the topology `made`; MPI_COMM_NULL for the
-// others.
-[[nodiscard]] MPI_Comm add_with_topology(state& me, communicator_object& parent, bool member,
+// Makes a communicator of the ranks of `parent` that have a place, in the order of their places, with the topology `made`;
+// MPI_COMM_NULL for the others, which pass MPI_UNDEFINED.
+[[nodiscard]] MPI_Comm add_with_topology(state& me, communicator_object& parent, int place,
                                          const char* call, const std::shared_ptr<topology>& made);
 
 }  // namespace weft::mpi
