@@ -22,6 +22,7 @@ PREDEFINED = {"COMM": "Comm", "TYPE": "Type", "WIN": "Win"}
 LISTS = {"recvbuf": re.compile(r"mpi_i?(gatherv?|allgatherv?|alltoall[vw]?|neighbor_all\w+?)(_init)?"),
          "sendbuf": re.compile(r"mpi_i?(scatterv?|alltoall[vw]?|neighbor_alltoall[vw]?)(_init)?")}
 REDUCTIONS = re.compile(r"mpi_i?(reduce\w*|allreduce|scan|exscan)(_init)?")
+PARTITIONED = re.compile(r"MPI_P(send|recv)_init")  # A list: partitions of so many elements each.
 # Functions that only want an address, of whatever the buffer is.
 ADDRESSES = re.compile(r"MPI_(Get_address|F_sync_reg|Free_mem|Win_detach|File_\w+_end)")
 
@@ -220,6 +221,8 @@ def buffers_of(function, large):
         elif REDUCTIONS.fullmatch(name.lower()):
             count = next(b for b in arguments if "count" in b.name)
             found[a.name] = ("reduced", count.name, "datatype")
+        elif PARTITIONED.fullmatch(name):
+            found[a.name] = ("list", "count", "datatype")
         else:
             type_at = next((k for k, b in enumerate(rest) if b.types == "Datatype"), None)
             between = rest[:type_at] if type_at is not None else []

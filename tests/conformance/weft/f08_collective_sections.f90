@@ -1,5 +1,5 @@
 ! Fortran 2008: sections of arrays in collectives, blocking, started and persistent, also where the parts of ranks do not begin with a
-! row of the section. What lies between a section's elements must stay.
+! row of the section; and in the partitions of a message. What lies between a section's elements must stay.
 !
 ! Run with: -n 1
 ! Run with: -n 4
@@ -70,6 +70,7 @@ program f08_collective_sections
     call reduced()
   end do
   call kept()
+  call partitions()
   call refused()
   call MPI_Op_free(own)
   call finish()
@@ -350,6 +351,35 @@ contains
     end do
     call MPI_Request_free(requests(1))
     call MPI_Request_free(requests(2))
+  end subroutine
+
+  ! Partitions begin anywhere in a section, others at both sides.
+  subroutine partitions()
+    type(MPI_Request) :: requests(2)
+    integer :: p, expected(90), code, class
+    call MPI_Psend_init(from(1:11:2, :, 2:6:2), 9, 10_MPI_COUNT_KIND, MPI_INTEGER, mod(rank + 1, ranks), 3, MPI_COMM_WORLD, &
+                        MPI_INFO_NULL, requests(1))
+    call MPI_Precv_init(to(1:11:2, :, 2:6:2), 2, 45_MPI_COUNT_KIND, MPI_INTEGER, mod(rank + ranks - 1, ranks), 3, &
+                        MPI_COMM_WORLD, MPI_INFO_NULL, requests(2))
+    do way = 1, 3
+      call reset(rank)
+      from = from + way
+      call MPI_Startall(2, requests)
+      do p = 0, 8
+        call MPI_Pready(mod(4*p, 9), requests(1))
+      end do
+      call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE)
+      expected = row_of(mod(rank + ranks - 1, ranks)) + way
+      call check(expected, 90, 'partitions')
+    end do
+    call MPI_Request_free(requests(1))
+    call MPI_Request_free(requests(2))
+    call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN)
+    call MPI_Psend_init(from(1:11:2, 1, 1), 7, 1_MPI_COUNT_KIND, MPI_INTEGER, 0, 3, MPI_COMM_SELF, MPI_INFO_NULL, requests(1), &
+                        code)
+    call MPI_Error_class(code, class)
+    call expect(class == MPI_ERR_BUFFER, 'partitions beyond the section')
+    call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL)
   end subroutine
 
   ! What does not fit into a section is refused, and the buffer stays.
