@@ -99,8 +99,3 @@ WEFT_MPI_FUNCTION(int, MPI_Abi_set_fortran_booleans,
       },
       logical_size, logical_true, logical_false);
 }
-
-// The info is empty: weft names no kinds of hardware resources.
-WEFT_MPI_FUNCTION(int, MPI_Get_hw_resource_info, (MPI_Info * hw_info)) {
-  return new_info("MPI_Get_hw_resource_info", hw_info, [](info_object&) {});
-}

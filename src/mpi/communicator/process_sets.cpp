@@ -1,5 +1,7 @@
 // The sets of processes of a session: which there are, and groups of them. Two are the standard's; the others are the ranks
 // that share a host, and those that share a process, with the calling rank.
+#include "mpi/communicator/process_sets.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -14,7 +16,6 @@
 namespace weft::mpi {
 namespace {
 
-enum class process_set { world, self, node, process };
 struct named_set {
   const char* name;
   process_set set;
@@ -36,25 +37,25 @@ bool is_same_name(std::string_view one, std::string_view other) {
 
 process_set checked_set(const char* name) {
   check_not_null(name, "pset_name");
-  for (const named_set& s : sets)
-    if (is_same_name(name, s.name)) return s.set;
+  if (const auto set = find_process_set(name); set) return *set;
   fail(
       MPI_ERR_ARG,
       "there is no set of processes {}: ask MPI_Session_get_num_psets and MPI_Session_get_nth_pset",
       text_of(name));
 }
 
+int node_of(const detail::job& j, const detail::rank_place& p) {
+  return j.node_of_process.empty() ? 0 : j.node_of_process[static_cast<std::size_t>(p.process)];
+}
+
 std::vector<int> ranks_of(const state& me, process_set set) {
   const detail::job& j = *me.rank.of;
-  const auto node_of = [&](const detail::rank_place& p) {
-    return j.node_of_process.empty() ? 0 : j.node_of_process[static_cast<std::size_t>(p.process)];
-  };
   const detail::rank_place& mine = j.places[static_cast<std::size_t>(me.rank.number)];
   std::vector<int> ranks;
   for (int r = 0; r < static_cast<int>(j.places.size()); ++r) {
     const detail::rank_place& p = j.places[static_cast<std::size_t>(r)];
     if (set == process_set::world || (set == process_set::self && r == me.rank.number) ||
-        (set == process_set::node && node_of(p) == node_of(mine)) ||
+        (set == process_set::node && node_of(j, p) == node_of(j, mine)) ||
         (set == process_set::process && p.process == mine.process))
       ranks.push_back(r);
   }
@@ -62,6 +63,28 @@ std::vector<int> ranks_of(const state& me, process_set set) {
 }
 
 }  // namespace
+
+std::optional<process_set> find_process_set(std::string_view name) {
+  for (const named_set& s : sets)
+    if (is_same_name(name, s.name)) return s.set;
+  return std::nullopt;
+}
+
+int number_of_set(const state& me, process_set set) {
+  const detail::job& j = *me.rank.of;
+  const detail::rank_place& mine = j.places[static_cast<std::size_t>(me.rank.number)];
+  switch (set) {
+    case process_set::self:
+      return me.rank.number;
+    case process_set::node:
+      return node_of(j, mine);
+    case process_set::process:
+      return mine.process;
+    default:
+      return 0;
+  }
+}
+
 }  // namespace weft::mpi
 
 using namespace weft::mpi;

@@ -1,13 +1,14 @@
-// MPI_Comm_split_type: communicators of the ranks that share a machine, or a part of one. Where a rank is follows from the
-// core to which its worker is pinned. Of a rank whose worker is not pinned only the machine is known.
+// MPI_Comm_split_type: communicators of the ranks that share a machine, a part of one, or a set of processes. Where a rank is
+// follows from the core to which its worker is pinned. Of a rank whose worker is not pinned only the machine is known.
 #include <algorithm>
 #include <array>
 #include <limits>
 #include <string_view>
 #include <utility>
 
-#include "base/topology.hpp"
+#include "base/machine_parts.hpp"
 #include "mpi/collective/collective.hpp"
+#include "mpi/communicator/process_sets.hpp"
 #include "mpi/object/operation.hpp"
 #include "mpi/object/profiling.hpp"
 
@@ -16,105 +17,116 @@ namespace {
 
 using namespace detail;
 
-// The parts of a machine, from the largest to the smallest. Each lies in one part of the kind before it.
-enum part_of_machine : std::size_t {
-  machine,
-  package,
-  numa_node,
-  core,
-  hardware_thread_part,
-  part_count
-};
-using places = std::array<int, part_count>;
-
-constexpr int unknown = -1;
-
-// Names of the parts in an MPI_Info. The first name of a part is hwloc's; put_name() returns that one.
-constexpr std::pair<std::string_view, part_of_machine> names_of_parts[] = {
-    {"Machine", machine}, {"Package", package},         {"NUMANode", numa_node},
-    {"Core", core},       {"PU", hardware_thread_part}, {"mpi_shared_memory", machine},
-    {"Socket", package}};
+// The names of parts in an MPI_Info are hwloc's, and two more.
+constexpr std::pair<std::string_view, part_kind> other_names[] = {
+    {"mpi_shared_memory", part_kind::machine}, {"Socket", part_kind::package}};
 constexpr std::string_view name_source = "hwloc://";
 constexpr const char* type_key = "mpi_hw_resource_type";
+constexpr const char* set_key = "mpi_pset_name";
 
-// The number of each part that this rank is in; `unknown` where its worker is not pinned. Two ranks have the same number
-// only if they are in the same part of the same machine.
+// What ranks are divided by: a kind of part, behind these a set of processes, or nothing.
+constexpr std::size_t first_set = part_kind_count;
+constexpr std::size_t by_nothing = first_set + 4;
+std::size_t by_set(process_set set) {
+  return first_set + static_cast<std::size_t>(set);
+}
+
+using places = machine_parts::numbers;
+
+// The number of each part that this rank is in; no_part where its worker is not pinned. Two ranks have the same number only if
+// they are in the same part of the same machine.
 places places_of(const rank_state& r) {
   const job& j = *r.of;
   const int node =
       j.node_of_process.empty() ? 0 : j.node_of_process[static_cast<std::size_t>(j.process)];
-  places here;
-  here.fill(unknown);
-  here[machine] = node;
+  places here = parts_of_machine().around(r.home->core());
   constexpr int parts_max = 1 << 16, machines_max = std::numeric_limits<int>::max() / parts_max;
-  for (const hardware_thread& t : machine_topology().threads)
-    if (t.cpu == r.home->core() && node < machines_max && t.cpu < parts_max && t.core < parts_max) {
-      const auto on_machine = [&](int number) { return node * parts_max + number; };
-      here[package] = on_machine(t.package);
-      here[numa_node] = on_machine(t.numa_node);
-      here[core] = on_machine(t.core);
-      here[hardware_thread_part] = on_machine(t.cpu);
-    }
+  for (int& number : here)
+    if (number != no_part)
+      number = node < machines_max && number < parts_max ? node * parts_max + number : no_part;
+  here[static_cast<std::size_t>(part_kind::machine)] = node;
   return here;
 }
 
-// The largest kind of part in which the ranks of `c` are not all together, and which every rank knows; `part_count` when
-// there is none. A collective: ranks that want no communicator call it too, with `wanted` false, and do not count.
-std::size_t part_that_divides(communicator_object& c, const places& here, bool wanted) {
-  // For each kind of part the least number and the negative of the greatest: one reduction by MPI_MIN finds both.
-  std::array<int, 2 * part_count> ends, of_all;
-  for (std::size_t p = 0; p < part_count; ++p) {
-    ends[2 * p] = wanted ? here[p] : std::numeric_limits<int>::max();
-    ends[2 * p + 1] = wanted ? -here[p] : std::numeric_limits<int>::max();
-  }
+// Collective; ranks that want no communicator call it too, with `wanted` false, and do not count. Throws on all ranks where
+// they want to be divided by different things. Else returns the largest kind of part in which the ranks of `c` are not all
+// together, and which every rank knows; by_nothing when there is none.
+std::size_t part_that_divides(communicator_object& c, const places& here, std::size_t by,
+                              bool wanted) {
+  // For each number of `here`, and `by`, the least and the negative of the greatest: one reduction by MPI_MIN finds both.
+  std::array<int, 2 * (part_kind_count + 1)> ends, of_all;
+  const auto enter = [&](std::size_t p, int number) {
+    ends[2 * p] = wanted ? number : std::numeric_limits<int>::max();
+    ends[2 * p + 1] = wanted ? -number : std::numeric_limits<int>::max();
+  };
+  for (std::size_t p = 0; p < part_kind_count; ++p) enter(p, here[p]);
+  enter(part_kind_count, static_cast<int>(by));
   const reducer least = make_reducer(MPI_MIN, MPI_INT, *find_predefined(MPI_INT), ends.size());
   reduce(*c.shared, c.own, ends.data(), of_all.data(), least.of(ends.size()), no_root,
          "MPI_Comm_split_type");
-  for (std::size_t p = 0; p < part_count; ++p)
-    if (of_all[2 * p] != unknown && of_all[2 * p] != -of_all[2 * p + 1]) return p;
-  return part_count;
+  const auto differs = [&](std::size_t p) { return of_all[2 * p] != -of_all[2 * p + 1]; };
+  // Where no rank counts, both are the largest number.
+  if (of_all[0] == std::numeric_limits<int>::max()) return by_nothing;
+  if (differs(part_kind_count))
+    fail(MPI_ERR_ARG,
+         "ranks ask for different splits: pass the same split_type, {} and {} on all that want a "
+         "communicator",
+         type_key, set_key);
+  for (std::size_t p = 0; p < part_kind_count; ++p)
+    if (of_all[2 * p] != no_part && differs(p)) return p;
+  return by_nothing;
 }
 
-// The part that `info` names under mpi_hw_resource_type; `part_count` when it names none that is known.
-std::size_t part_by_name(state& me, MPI_Info info) {
-  if (info == MPI_INFO_NULL) return part_count;
-  const std::string* const value = checked_info(me, info).find(type_key);
-  if (value == nullptr) return part_count;
-  std::string_view name = *value;
+// The part that `info` names; by_nothing when it names none that is known.
+std::size_t part_by_name(std::string_view name) {
   if (name.starts_with(name_source)) name.remove_prefix(name_source.size());
-  for (const auto& [known, part] : names_of_parts)
-    if (name == known) return part;
-  return part_count;
+  for (std::size_t k = 0; k < part_kind_count; ++k)
+    if (name == part_kind_names[k]) return k;
+  for (const auto& [known, kind] : other_names)
+    if (name == known) return static_cast<std::size_t>(kind);
+  return by_nothing;
 }
 
-// MPI_COMM_TYPE_HW_UNGUIDED: writes the part that weft has chosen into the program's info.
-void put_name(state& me, MPI_Info info, std::size_t part) {
-  for (const auto& [name, named] : names_of_parts)
-    if (part == named)
-      return checked_info(me, info).set(type_key, std::string(name_source).append(name));
+// MPI_COMM_TYPE_HW_GUIDED and MPI_COMM_TYPE_RESOURCE_GUIDED, which knows sets of processes, too.
+std::size_t by_info(state& me, MPI_Info info, bool sets) {
+  if (info == MPI_INFO_NULL) return by_nothing;
+  const info_object& i = checked_info(me, info);
+  const std::string* const type = i.find(type_key);
+  const std::string* const name = sets ? i.find(set_key) : nullptr;
+  if (type != nullptr && name != nullptr)
+    fail(MPI_ERR_INFO, "the info has both {} and {}: pass one of them", type_key, set_key);
+  if (type != nullptr) return part_by_name(*type);
+  if (name == nullptr) return by_nothing;
+  const auto set = find_process_set(*name);
+  return set ? by_set(*set) : by_nothing;
 }
 
-// The color for split_by_color(): the number of this rank's part, or MPI_UNDEFINED. `split_type` has been checked.
+std::string resource_name(std::size_t part) {
+  return std::string(name_source).append(part_kind_names[part]);
+}
+
+// The color for split_by_color(): the number of this rank's part or set, or MPI_UNDEFINED. `split_type` has been checked.
 int color_of(state& me, communicator_object& c, int split_type, MPI_Info info) {
   const places here = places_of(me.rank);
-  const std::size_t divided = part_that_divides(c, here, split_type != MPI_UNDEFINED);
-  std::size_t part = part_count;
-  switch (split_type) {
-    case MPI_COMM_TYPE_SHARED:
-      part = machine;
-      break;
-    case MPI_COMM_TYPE_HW_UNGUIDED:
-      part = divided;
-      if (info != MPI_INFO_NULL && info != MPI_INFO_ENV) put_name(me, info, part);
-      break;
-    case MPI_COMM_TYPE_HW_GUIDED:
-    case MPI_COMM_TYPE_RESOURCE_GUIDED:
-      part = part_by_name(me, info);
-      break;
-    default:
-      break;
-  }
-  return part == part_count || here[part] == unknown ? static_cast<int>(MPI_UNDEFINED) : here[part];
+  constexpr std::size_t unguided = by_nothing + 1;
+  const std::size_t asked = split_type == MPI_COMM_TYPE_SHARED
+                                ? static_cast<std::size_t>(part_kind::machine)
+                            : split_type == MPI_COMM_TYPE_HW_UNGUIDED ? unguided
+                            : split_type == MPI_UNDEFINED
+                                ? by_nothing
+                                : by_info(me, info, split_type == MPI_COMM_TYPE_RESOURCE_GUIDED);
+  const std::size_t divided = part_that_divides(c, here, asked, split_type != MPI_UNDEFINED);
+  const std::size_t by = asked == unguided ? divided : asked;
+  if (asked == unguided && by != by_nothing && info != MPI_INFO_NULL && info != MPI_INFO_ENV)
+    checked_info(me, info).set(type_key, resource_name(by));
+  if (by == by_nothing || (by < first_set && here[by] == no_part)) return MPI_UNDEFINED;
+  return by < first_set ? here[by] : number_of_set(me, static_cast<process_set>(by - first_set));
+}
+
+// Whether the caller runs in one part of the kind alone.
+const char* is_restricted(const rank_state& r, std::size_t kind) {
+  const bool pinned = parts_of_machine().of_cpu.contains(r.home->core());
+  return pinned || parts_of_machine().count(static_cast<part_kind>(kind)) == 1 ? "true" : "false";
 }
 
 void check_split_type(int split_type) {
@@ -142,4 +154,17 @@ WEFT_MPI_FUNCTION(int, MPI_Comm_split_type,
         *newcomm = split_by_color(me, c, color, key, "MPI_Comm_split_type");
       },
       comm, split_type, key, info);
+}
+
+// Its keys are the kinds of parts that this machine has, by the names that MPI_Comm_split_type takes; the values say whether the
+// caller is restricted to one part of the kind.
+WEFT_MPI_FUNCTION(int, MPI_Get_hw_resource_info, (MPI_Info * hw_info)) {
+  return in_call_at_any_time("MPI_Get_hw_resource_info", [&](state& me) {
+    check_not_null(hw_info, "hw_info");
+    info_object& made = me.infos.make();
+    for (std::size_t k = 0; k < weft::part_kind_count; ++k)
+      if (weft::parts_of_machine().count(static_cast<weft::part_kind>(k)) != 0)
+        made.set(resource_name(k), is_restricted(me.rank, k));
+    *hw_info = handle_of(made);
+  });
 }
