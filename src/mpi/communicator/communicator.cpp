@@ -10,6 +10,7 @@
 #include "collective/new_communicators.hpp"
 #include "mpi/object/profiling.hpp"
 #include "mpi/object/request.hpp"
+#include "mpi/object/session.hpp"
 #include "mpi/object/state.hpp"
 #include "mpi/point_to_point/transfer.hpp"
 
@@ -490,6 +491,7 @@ WEFT_MPI_FUNCTION(int, MPI_Comm_get_info, (MPI_Comm comm, MPI_Info* info_used)) 
         const communicator_object& c = checked_communicator(me, comm);
         info_object& made = me.infos.make();
         made.entries = c.hints;
+        tell_memory_kinds(me, c.session, made);
         *info_used = handle_of(made);
       },
       comm);

@@ -64,27 +64,44 @@ int open_to_threads(state& me, int wanted) {
   return wanted;
 }
 
-// The kinds of memory that weft's functions give; of those that the program asks for, in its order. The first two are always
-// there.
+constexpr const char* kinds_key = "mpi_memory_alloc_kinds";
+constexpr std::string_view default_kinds = "mpi,system";
+
+// Takes the text up to `end`, without blanks around it, and the sign there off `rest`.
+std::string take_word(std::string_view& rest, char end) {
+  const std::size_t size = std::min(rest.find(end), rest.size());
+  std::string_view word = rest.substr(0, size);
+  rest.remove_prefix(std::min(size + 1, rest.size()));
+  while (word.starts_with(' ')) word.remove_prefix(1);
+  while (word.ends_with(' ')) word.remove_suffix(1);
+  return std::string(word);
+}
+
+// Whether weft's functions give memory of the kind, which may have restrictors: KIND:RESTRICTOR:...
+bool is_known_kind(std::string_view kind) {
+  constexpr std::array<std::string_view, 3> restrictors{"alloc_mem", "win_allocate",
+                                                        "win_allocate_shared"};
+  if (kind == "system") return true;
+  if (take_word(kind, ':') != "mpi") return false;
+  while (!kind.empty())
+    if (std::ranges::find(restrictors, take_word(kind, ':')) == restrictors.end()) return false;
+  return true;
+}
+
+// Of the kinds that the program asks for those that are known, in its order; and the two that are always there.
 std::string memory_kinds(const info_entries& hints) {
-  constexpr std::array<std::string_view, 5> known{"mpi", "system", "mpi:alloc_mem",
-                                                  "mpi:win_allocate", "mpi:win_allocate_shared"};
-  std::vector<std::string_view> kinds;
-  const auto add = [&](std::string_view kind) {
-    if (std::ranges::find(known, kind) != known.end() &&
-        std::ranges::find(kinds, kind) == kinds.end())
-      kinds.push_back(kind);
+  std::vector<std::string> kinds;
+  const auto add_all = [&](std::string_view rest) {
+    while (!rest.empty())
+      if (std::string kind = take_word(rest, ',');
+          is_known_kind(kind) && std::ranges::find(kinds, kind) == kinds.end())
+        kinds.push_back(std::move(kind));
   };
-  if (const std::string* const asked = find_hint(hints, "mpi_memory_alloc_kinds"); asked != nullptr)
-    for (std::string_view rest = *asked; !rest.empty();) {
-      const std::size_t end = std::min(rest.find(','), rest.size());
-      add(rest.substr(0, end));
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
-  add(known[0]);
-  add(known[1]);
+  if (const std::string* const asked = find_hint(hints, kinds_key); asked != nullptr)
+    add_all(*asked);
+  add_all(default_kinds);
   std::string text;
-  for (const std::string_view kind : kinds) {
+  for (const std::string& kind : kinds) {
     if (!text.empty()) text += ',';
     text += kind;
   }
@@ -170,6 +187,11 @@ session_object* find_session(state& me, std::uint32_t number) {
   return found;
 }
 
+void tell_memory_kinds(state& me, std::uint32_t session, info_object& info) {
+  const session_object* const s = find_session(me, session);
+  info.set(kinds_key, s != nullptr ? s->memory_kinds : std::string(default_kinds));
+}
+
 }  // namespace weft::mpi
 
 using namespace weft::mpi;
@@ -208,7 +230,7 @@ WEFT_MPI_FUNCTION(int, MPI_Session_get_info, (MPI_Session session, MPI_Info* inf
         const session_object& s = checked_session(session);
         info_object& made = me.infos.make();
         made.set("thread_level", name_of_level(s.thread_level));
-        made.set("mpi_memory_alloc_kinds", s.memory_kinds);
+        made.set(kinds_key, s.memory_kinds);
         *info_used = handle_of(made);
       },
       session);

@@ -398,6 +398,7 @@ WEFT_MPI_FUNCTION(int, MPI_File_get_info, (MPI_File fh, MPI_Info* info_used)) {
     check_not_null(info_used, "info_used");
     info_object& made = me.infos.make();
     made.entries = told_hints(f);
+    tell_memory_kinds(me, f.group->session, made);
     *info_used = handle_of(made);
   });
 }

@@ -36,5 +36,8 @@ struct session_object : object {
 [[nodiscard]] session_object& checked_session(MPI_Session session);
 // The session with this number; null when it has been finalised, and for no_session.
 [[nodiscard]] session_object* find_session(state& me, std::uint32_t number);
+// Sets the info key mpi_memory_alloc_kinds: the kinds of memory that objects of a session, or of MPI_Init, take. MPI 5.0,
+// section 11.4.3.
+void tell_memory_kinds(state& me, std::uint32_t session, info_object& info);
 
 }  // namespace weft::mpi

@@ -9,6 +9,7 @@
 
 #include "base/format.hpp"
 #include "mpi/object/profiling.hpp"
+#include "mpi/object/session.hpp"
 #include "mpi/window/words.hpp"
 #include "rank/remote.hpp"
 #include "weft/error.hpp"
@@ -417,6 +418,7 @@ WEFT_MPI_FUNCTION(int, MPI_Win_get_info, (MPI_Win win, MPI_Info* info_used)) {
         const window_object& w = checked_window(win);
         info_object& made = me.infos.make();
         made.entries = w.hints;
+        tell_memory_kinds(me, w.ranks->session, made);
         *info_used = handle_of(made);
       },
       win);

@@ -163,6 +163,53 @@ static void buffers(void) {
 
 /* --- Sets of processes, kinds of memory ---------------------------------------------------------------------------- */
 
+static void expect_kinds(MPI_Info* used, const char* wanted, const char* of) {
+  char value[128] = "";
+  int is_there = 0, length = sizeof value;
+  MPI_Info_get_string(*used, "mpi_memory_alloc_kinds", &length, value, &is_there);
+  EXPECT(is_there && strcmp(value, wanted) == 0, "%s: %s", of, value);
+  MPI_Info_free(used);
+}
+
+/* Objects of a session have its kinds. */
+static void kinds_of_memory(const char* asked, const char* kinds) {
+  MPI_Session session;
+  MPI_Info info, used;
+  MPI_Win win;
+  MPI_File file;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "mpi_memory_alloc_kinds", asked);
+  MPI_Session_init(info, MPI_ERRORS_ARE_FATAL, &session);
+  MPI_Comm own = communicator_of(session, "mpi://SELF", "kinds"), copy;
+  MPI_Session_get_info(session, &used);
+  expect_kinds(&used, kinds, "session");
+  MPI_Comm_get_info(own, &used);
+  expect_kinds(&used, kinds, "communicator");
+  MPI_Info_set(info, "mpi_memory_alloc_kinds", "cuda"); /* A hint does not change what there is; an assertion is kept. */
+  MPI_Info_set(info, "mpi_assert_memory_alloc_kinds", "system");
+  MPI_Comm_dup_with_info(own, info, &copy);
+  MPI_Comm_get_info(copy, &used);
+  char value[32] = "";
+  int is_there = 0, length = sizeof value;
+  MPI_Info_get_string(used, "mpi_assert_memory_alloc_kinds", &length, value, &is_there);
+  EXPECT(is_there && strcmp(value, "system") == 0, "%d %s", is_there, value);
+  expect_kinds(&used, kinds, "copy");
+  MPI_Info_free(&info);
+  MPI_Win_create_dynamic(MPI_INFO_NULL, own, &win);
+  MPI_Win_get_info(win, &used);
+  expect_kinds(&used, kinds, "window");
+  MPI_Win_free(&win);
+  char name[64];
+  snprintf(name, sizeof name, "/tmp/weft-kinds-%ld-%d", (long)syscall(SYS_getpid), rank);
+  MPI_File_open(own, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file);
+  MPI_File_get_info(file, &used);
+  expect_kinds(&used, kinds, "file");
+  MPI_File_close(&file);
+  MPI_Comm_free(&copy);
+  MPI_Comm_free(&own);
+  MPI_Session_finalize(&session);
+}
+
 static void sets_of_weft(void) {
   MPI_Session session;
   MPI_Info info, used;
@@ -249,6 +296,8 @@ int main(void) {
   wrong_calls();
   buffers();
   sets_of_weft();
+  kinds_of_memory("system", "system,mpi");
+  kinds_of_memory(" mpi:alloc_mem:win_allocate , mpi:of_mine,rocm,,mpi:alloc_mem", "mpi:alloc_mem:win_allocate,mpi:alloc_mem,mpi,system");
   windows_and_files(all);
   if (getenv("WEFT_CHECK") == NULL) cycles(); /* A checked job remembers. */
   int wrong = 0;
