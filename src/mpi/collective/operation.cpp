@@ -34,6 +34,9 @@ void call_function(const reducer& r, const void* in, void* inout, std::size_t co
   auto* to = static_cast<std::byte*>(inout);
   const std::ptrdiff_t extent =
       r.shape != nullptr ? r.shape->extent : static_cast<std::ptrdiff_t>(r.element_bytes);
+  if (r.with_state != nullptr)
+    return r.with_state->function(from, to, static_cast<MPI_Count>(count), type,
+                                  r.with_state->extra_state);
   if (r.large_function != nullptr) {
     auto length = static_cast<MPI_Count>(count);
     r.large_function(from, to, &length, &type);
@@ -123,6 +126,7 @@ reducer make_reducer(MPI_Op op, MPI_Datatype handle, const datatype_object& type
   const operation_object& own = checked_operation(op);
   r.function = own.function;
   r.large_function = own.large_function;
+  r.with_state = own.with_state;
   r.commutative = own.commutative;
   r.combines = {
       own.commutative ? detail::operation_name::own : detail::operation_name::own_in_rank_order,
@@ -229,6 +233,19 @@ WEFT_MPI_FUNCTION(int, MPI_Op_create_c, (MPI_User_function_c * user_fn, int comm
                           op);
 }
 
+WEFT_MPI_FUNCTION(int, MPIX_Op_create_x,
+                  (MPIX_User_function_x * user_fn_x, MPIX_Destructor_function* destructor_fn,
+                   int commute, void* extra_state, MPI_Op* op)) {
+  return in_call("MPIX_Op_create_x", MPI_COMM_SELF, [&](state& me) {
+    check_not_null(reinterpret_cast<const void*>(user_fn_x), "user_fn_x");
+    check_not_null(op, "op");
+    operation_object& made = me.operations.make();
+    made.with_state = std::make_shared<function_with_state>(user_fn_x, destructor_fn, extra_state);
+    made.commutative = commute != 0;
+    *op = handle_of(made);
+  });
+}
+
 WEFT_MPI_FUNCTION(int, MPI_Op_free, (MPI_Op * op)) {
   return in_call(
       "MPI_Op_free", MPI_COMM_SELF,
@@ -236,7 +253,11 @@ WEFT_MPI_FUNCTION(int, MPI_Op_free, (MPI_Op * op)) {
         check_not_null(op, "op");
         if (is_predefined_operation(*op))
           fail(MPI_ERR_OP, "{} is a predefined operation, which cannot be freed", text_of(*op));
-        me.operations.free(checked_operation(*op));
+        operation_object& freed = checked_operation(*op);
+        // Its destructor is called at the end of this call, or of the last collective that uses it.
+        const std::shared_ptr<function_with_state> kept = freed.with_state;
+        if (kept != nullptr) kept->is_freed = true;
+        me.operations.free(freed);
         *op = MPI_OP_NULL;
       },
       op == nullptr ? MPI_OP_NULL : *op);

@@ -139,6 +139,7 @@ WEFT_MPI_FUNCTION(int, MPI_Finalize, (void)) {
            me.finalized ? "MPI has been finalised: call it once"
                         : "MPI_Init has not been called: MPI_Session_finalize ends a session");
     const char* const call = "MPI_Finalize";
+    finish_poll_hooks(me);
     const bool is_last = me.sessions.live() == 0;
     const auto concerned =
         is_last ? std::optional<std::uint32_t>() : std::optional<std::uint32_t>(no_session);

@@ -16,13 +16,20 @@ void check_handler(MPI_Errhandler h) {
   fail(MPI_ERR_ERRHANDLER, "{} is no error handler, or has been freed", text_of(h));
 }
 
-// `of`: the function that a handler of the right objects has; `maker`: what makes one.
-template <class Function>
-void check_handler_of(MPI_Errhandler h, Function* error_handler_object::*of, const char* maker) {
+// `of`: the right objects; `maker`: what makes a handler for them.
+void check_handler_of(MPI_Errhandler h, object_kind of, const char* maker) {
   check_handler(h);
   const auto* const object = find_object<error_handler_object>(h);
-  if (object == nullptr || object->*of != nullptr) return;
+  if (object == nullptr || object->of == of) return;
   fail(MPI_ERR_ERRHANDLER, "{} is one of other objects: make it with {}", text_of(h), maker);
+}
+
+// Calls a handler of the program that is for these objects. It stays while it runs, whatever it frees.
+void call_if_of(MPI_Errhandler handler, object_kind of, void* object, int& code) {
+  const auto* const h = find_object<error_handler_object>(handler);
+  if (h == nullptr || h->of != of) return;
+  const auto call = h->call;
+  call(object, &code);
 }
 
 // Throws when the program has not added this code, or when a class is wanted and it is none.
@@ -80,17 +87,17 @@ bool is_standard_handler(MPI_Errhandler h) noexcept {
 }
 
 void check_handler_of_communicators(MPI_Errhandler h) {
-  check_handler_of(h, &error_handler_object::of_communicators, "MPI_Comm_create_errhandler");
+  check_handler_of(h, object_kind::communicator, "MPI_Comm_create_errhandler");
 }
 void check_handler_of_windows(MPI_Errhandler h) {
-  check_handler_of(h, &error_handler_object::of_windows, "MPI_Win_create_errhandler");
+  check_handler_of(h, object_kind::window, "MPI_Win_create_errhandler");
 }
 void check_handler_of_files(MPI_Errhandler h) {
-  check_handler_of(h, &error_handler_object::of_files, "MPI_File_create_errhandler");
+  check_handler_of(h, object_kind::file, "MPI_File_create_errhandler");
 }
 
 void check_handler_of_sessions(MPI_Errhandler h) {
-  check_handler_of(h, &error_handler_object::of_sessions, "MPI_Session_create_errhandler");
+  check_handler_of(h, object_kind::session, "MPI_Session_create_errhandler");
 }
 
 void hold(MPI_Errhandler h) {
@@ -99,14 +106,16 @@ void hold(MPI_Errhandler h) {
 }
 void release(state& me, MPI_Errhandler h) {
   auto* const object = find_object<error_handler_object>(h);
-  if (object != nullptr && --object->holders == 0) me.error_handlers.free(*object);
+  if (object == nullptr || --object->holders != 0) return;
+  auto* const destructor = object->destructor;
+  void* const extra_state = object->extra_state;
+  me.error_handlers.free(*object);
+  if (destructor != nullptr) destructor(extra_state);
 }
 
 int call_error_handler(MPI_Errhandler handler, MPI_File file, int code) {
   int passed = code;
-  if (const auto* const h = find_object<error_handler_object>(handler);
-      h != nullptr && h->of_files != nullptr)
-    h->of_files(&file, &passed);
+  call_if_of(handler, object_kind::file, &file, passed);
   return passed;
 }
 
@@ -115,25 +124,21 @@ int call_error_handler(state& me, communicator_object& c, int code) {
                     : &c == &*me.self ? MPI_COMM_SELF
                                       : handle_of(c);
   int passed = code;
-  if (const auto* const h = find_object<error_handler_object>(c.handler);
-      h != nullptr && h->of_communicators != nullptr)
-    h->of_communicators(&handle, &passed);
+  call_if_of(c.handler, object_kind::communicator, &handle, passed);
   return code;
 }
 
 int call_error_handler(window_object& w, int code) {
   MPI_Win handle = handle_of(w);
   int passed = code;
-  if (const auto* const h = find_object<error_handler_object>(w.handler); h != nullptr)
-    h->of_windows(&handle, &passed);
+  call_if_of(w.handler, object_kind::window, &handle, passed);
   return code;
 }
 
 int call_error_handler(session_object& s, int code) {
   MPI_Session handle = handle_of(s);
   int passed = code;
-  if (const auto* const h = find_object<error_handler_object>(s.handler); h != nullptr)
-    h->of_sessions(&handle, &passed);
+  call_if_of(s.handler, object_kind::session, &handle, passed);
   return code;
 }
 
@@ -141,10 +146,8 @@ int call_error_handler_for_nothing(MPI_Errhandler handler, int code) {
   MPI_Comm no_communicator = MPI_COMM_NULL;
   MPI_Session none = MPI_SESSION_NULL;
   int passed = code;
-  const auto* const h = find_object<error_handler_object>(handler);
-  if (h != nullptr && h->of_communicators != nullptr)
-    h->of_communicators(&no_communicator, &passed);
-  if (h != nullptr && h->of_sessions != nullptr) h->of_sessions(&none, &passed);
+  call_if_of(handler, object_kind::communicator, &no_communicator, passed);
+  call_if_of(handler, object_kind::session, &none, passed);
   return code;
 }
 
@@ -180,7 +183,7 @@ WEFT_MPI_FUNCTION(int, MPI_Comm_create_errhandler,
     check_not_null(errhandler, "errhandler");
     check_not_null(reinterpret_cast<const void*>(comm_errhandler_fn), "comm_errhandler_fn");
     error_handler_object& made = me.error_handlers.make();
-    made.of_communicators = comm_errhandler_fn;
+    set_function(made, object_kind::communicator, comm_errhandler_fn);
     *errhandler = handle_of(made);
   });
 }
@@ -227,7 +230,7 @@ WEFT_MPI_FUNCTION(int, MPI_Win_create_errhandler,
     check_not_null(errhandler, "errhandler");
     check_not_null(reinterpret_cast<const void*>(win_errhandler_fn), "win_errhandler_fn");
     error_handler_object& made = me.error_handlers.make();
-    made.of_windows = win_errhandler_fn;
+    set_function(made, object_kind::window, win_errhandler_fn);
     *errhandler = handle_of(made);
   });
 }
@@ -276,7 +279,7 @@ WEFT_MPI_FUNCTION(int, MPI_Session_create_errhandler,
     check_not_null(errhandler, "errhandler");
     check_not_null(reinterpret_cast<const void*>(session_errhandler_fn), "session_errhandler_fn");
     error_handler_object& made = me.error_handlers.make();
-    made.of_sessions = session_errhandler_fn;
+    set_function(made, object_kind::session, session_errhandler_fn);
     *errhandler = handle_of(made);
   });
 }
@@ -318,6 +321,31 @@ WEFT_MPI_FUNCTION(int, MPI_Session_call_errhandler, (MPI_Session session, int er
       },
       session, errorcode);
 }
+
+// Those of sessions also before there is one, as MPI_Session_create_errhandler.
+#define WITH_STATE(name, function_type, kind, call)                                            \
+  WEFT_MPI_FUNCTION(int, name,                                                                 \
+                    (function_type * function, MPIX_Destructor_function * destructor_fn,       \
+                     void* extra_state, MPI_Errhandler* errhandler)) {                         \
+    return call([&](state& me) {                                                               \
+      check_not_null(errhandler, "errhandler");                                                \
+      check_not_null(reinterpret_cast<const void*>(function), "the error handler's function"); \
+      error_handler_object& made = me.error_handlers.make();                                   \
+      set_function(made, object_kind::kind, function, destructor_fn, extra_state);             \
+      *errhandler = handle_of(made);                                                           \
+    });                                                                                        \
+  }
+#define CALL(name, handle) [](const auto& body) { return in_call(name, handle, body); }
+WITH_STATE(MPIX_Comm_create_errhandler_x, MPIX_Comm_errhandler_function_x, communicator,
+           CALL("MPIX_Comm_create_errhandler_x", MPI_COMM_SELF))
+WITH_STATE(MPIX_Win_create_errhandler_x, MPIX_Win_errhandler_function_x, window,
+           CALL("MPIX_Win_create_errhandler_x", MPI_COMM_SELF))
+WITH_STATE(MPIX_File_create_errhandler_x, MPIX_File_errhandler_function_x, file,
+           CALL("MPIX_File_create_errhandler_x", MPI_COMM_SELF))
+WITH_STATE(MPIX_Session_create_errhandler_x, MPIX_Session_errhandler_function_x, session,
+           [](const auto& body) {
+             return in_call_at_any_time("MPIX_Session_create_errhandler_x", body);
+           })
 
 WEFT_MPI_FUNCTION(int, MPI_Errhandler_free, (MPI_Errhandler * errhandler)) {
   return in_call_at_any_time(

@@ -157,6 +157,7 @@ void end(state& me, MPI_Session* session) {
   const std::uint32_t number = s.number;
   const bool is_last = me.sessions.live() == 1 && !me.has_world();
   const auto concerned = is_last ? std::optional<std::uint32_t>() : std::optional(number);
+  if (is_last) finish_poll_hooks(me);
   finish_requests(me, call, WEFT_WAIT_NAMES("MPI_Session_finalize"), concerned);
   finish_buffered(me, "MPI_Session_finalize (buffered sends)", concerned);
   tell_left(me, number, end_communicators_of(me, number));

@@ -22,7 +22,7 @@ WEFT_MPI_FUNCTION(int, MPI_File_create_errhandler,
     check_not_null(errhandler, "errhandler");
     check_not_null(reinterpret_cast<const void*>(file_errhandler_fn), "file_errhandler_fn");
     error_handler_object& made = me.error_handlers.make();
-    made.of_files = file_errhandler_fn;
+    set_function(made, object_kind::file, file_errhandler_fn);
     *errhandler = handle_of(made);
   });
 }

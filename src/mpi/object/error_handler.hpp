@@ -1,5 +1,6 @@
 // What an MPI_Errhandler stands for, and the error classes and codes that the program adds.
 #pragma once
+#include <functional>
 #include <map>
 #include <string>
 
@@ -16,13 +17,32 @@ struct error_handler_object : object {
   using handle = MPI_Errhandler;
   static constexpr object_kind own_kind = object_kind::error_handler;
 
-  // One of these is set.
-  MPI_Comm_errhandler_function* of_communicators = nullptr;
-  MPI_Win_errhandler_function* of_windows = nullptr;
-  MPI_File_errhandler_function* of_files = nullptr;
-  MPI_Session_errhandler_function* of_sessions = nullptr;
+  object_kind of = object_kind::communicator;  // Errors of these objects.
+  // Calls the program's function. `object` points to the object's handle; the function may change the code.
+  std::function<void(void* object, int* code)> call;
+  MPIX_Destructor_function* destructor = nullptr;  // Called when the last holder is gone.
+  void* extra_state = nullptr;
   int holders = 1;  // References: the program's handle, and objects that it is attached to.
 };
+
+// Makes one of a function of the standard's form.
+template <class Handle>
+void set_function(error_handler_object& made, object_kind of,
+                  void (*function)(Handle*, int*, ...)) {
+  made.of = of;
+  made.call = [function](void* object, int* code) { function(static_cast<Handle*>(object), code); };
+}
+// Makes one of a function that gets the program's pointer, and neither changes the handle nor the code.
+template <class Handle>
+void set_function(error_handler_object& made, object_kind of, void (*function)(Handle, int, void*),
+                  MPIX_Destructor_function* destructor, void* extra_state) {
+  made.of = of;
+  made.call = [function, extra_state](void* object, const int* code) {
+    function(*static_cast<Handle*>(object), *code, extra_state);
+  };
+  made.destructor = destructor;
+  made.extra_state = extra_state;
+}
 
 struct added_codes {
   struct code {

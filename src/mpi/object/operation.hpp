@@ -11,12 +11,30 @@ namespace weft::mpi {
 
 struct state;
 
+// A function of the program that gets a pointer of the program's, too. The destructor is called when the operation has been
+// freed and no collective uses it any more.
+struct function_with_state {
+  MPIX_User_function_x* function = nullptr;
+  MPIX_Destructor_function* destructor = nullptr;
+  void* extra_state = nullptr;
+  bool is_freed = false;  // Set by MPI_Op_free.
+
+  function_with_state(MPIX_User_function_x* f, MPIX_Destructor_function* d, void* state) noexcept
+      : function(f), destructor(d), extra_state(state) {}
+  function_with_state(const function_with_state&) = delete;
+  function_with_state& operator=(const function_with_state&) = delete;
+  ~function_with_state() {
+    if (is_freed && destructor != nullptr) destructor(extra_state);
+  }
+};
+
 struct operation_object : object {
   using handle = MPI_Op;
   static constexpr object_kind own_kind = object_kind::operation;
 
   MPI_User_function* function = nullptr;
-  MPI_User_function_c* large_function = nullptr;  // One of the two is set.
+  MPI_User_function_c* large_function = nullptr;
+  std::shared_ptr<function_with_state> with_state;  // One of the three is set.
   bool commutative = false;
 };
 
@@ -46,6 +64,7 @@ struct reducer {
   detail::combination combines;
   MPI_User_function* function = nullptr;
   MPI_User_function_c* large_function = nullptr;
+  std::shared_ptr<const function_with_state> with_state;
   MPI_Datatype handle = MPI_DATATYPE_NULL;  // What a function of the program is told.
   bool commutative = true;
   std::size_t element_bytes = 0;              // From one to the next.

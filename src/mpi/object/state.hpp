@@ -25,6 +25,7 @@
 #include "mpi/object/info.hpp"
 #include "mpi/object/message.hpp"
 #include "mpi/object/operation.hpp"
+#include "mpi/object/poll_hooks.hpp"
 #include "mpi/object/request.hpp"
 #include "mpi/object/session.hpp"
 #include "mpi/object/window.hpp"
@@ -112,6 +113,7 @@ struct state final : detail::face_state, detail::face_names {
   request_object done;
   request_object received_from_nobody;
   std::vector<request_object*> orphans;  // Freed by the program while under way.
+  poll_hooks hooks;
   pool<message_object> messages;
   // The buffers of MPI_Buffer_attach, and of MPI_Comm_attach_buffer by the communicators' contexts. Sessions have theirs.
   attached_buffer buffer;

@@ -52,6 +52,16 @@ WEFT_MPI_FUNCTION(int, MPI_Request_free, (MPI_Request * request)) {
       },
       request);
 }
+// A look and nothing more: no state of the rank is touched, unless there is an error.
+WEFT_MPI_FUNCTION(int, MPIX_Request_is_complete, (MPI_Request request)) {
+  if (const auto* const r = find_object<request_object>(request); r != nullptr)
+    return !r->active || r->complete() ? 1 : 0;
+  if (request == MPI_REQUEST_NULL) return 1;
+  (void)in_call(
+      "MPIX_Request_is_complete", MPI_COMM_SELF, [&](state&) { (void)checked_request(request); },
+      request);
+  return 1;
+}
 WEFT_MPI_FUNCTION(int, MPI_Cancel, (MPI_Request * request)) {
   return in_call(
       "MPI_Cancel", MPI_COMM_SELF, [&](state& me) { cancel(me, request); }, request);
