@@ -73,6 +73,8 @@ FILES = [Line(f"{text}, {where}", f"files/{name}/{where}", ranks) for ranks in (
          for text, name in (("collective write", "collective_write"), ("collective read", "collective_read"), ("strided read", "strided_read"))]
 PARTITIONED = [Line(f"{comm_table.spaced(size)}, {text}", f"partitioned/{name}/{size}", 2) for size in ("8KiB", "64KiB", "1MiB")
                for text, name in (("one persistent message", "persistent"), ("64 parts", "64"))]
+SESSIONS = [Line("a session", "sessions/begin_end", 2), Line("a session with a communicator of all ranks", "sessions/cycle", 2),
+            Line("a communicator of the living", "sessions/shrink", 1000)]
 METG = [Line(f"{pattern}, {columns} column{'s' if columns > 1 else ''} a rank", f"metg/{pattern}/{columns}c", ranks)
         for ranks, columns in ((2, 1), (2, 8), (16, 1)) for pattern in ("stencil_1d", "all_to_all")]
 SHMEM = ([Line(text, f"shmem/{name}/8B", 2) for text, name in (
@@ -95,6 +97,7 @@ SECTIONS = [
     ("Files of unmodified MPI programs: 1 MiB of each rank in blocks of 8 KiB between those of the others",
      (("weft", "weft-mpi"), *MPI), FILES),
     ("A face of a stencil that two ranks exchange", (("weft", "weft-mpi"), *MPI), PARTITIONED),
+    ("Sessions", (("weft", "weft-mpi"), ("MPICH", "mpich")), SESSIONS),
     ("Ranks beside MPI", OF_RANKS, ONE_WAY[:1] + ONE_WAY[-1:] + FEW[:2] + CROWDED[:1] + CROWDED[-1:] + RING + STENCIL),
     ("Ranks in two processes", (("weft", "weft-processes"), *MPI), PROCESSES),
     ("OpenSHMEM in one process", (("weft", "weft-shmem"), ("Open MPI's oshmem", "oshmem")), SHMEM),

@@ -504,6 +504,8 @@ def jobs():
         "files": [Job("files", peer, n, seconds=2, spin=False) for n in (2, 16) for peer in (OWN_MPI, "openmpi")]
                  + [Job("files", "mpich", seconds=2)],
         "partitioned": [Job("partitioned", peer) for peer in (OWN_MPI, *LAUNCHERS)],
+        "sessions": [Job("sessions", peer) for peer in (OWN_MPI, "mpich")]
+                    + [Job("sessions", OWN_MPI, 1000, seconds=1, only="shrink")],
         "datatypes": [Job("datatypes", peer) for peer in ("weft", OWN_MPI, *LAUNCHERS)],
         "polling": [Job("polling", peer, n, workers=1, spin=False, WEFT_RANKS_PER_PROCESS=1)
                     for n in (4, 8) for peer in (OWN_MPI, "openmpi")],

@@ -324,6 +324,11 @@ def partitioned(here, run):
                      here.get(f"partitioned/64/{size}", "weft-mpi"), times(1 / 1.3, here.best(f"partitioned/persistent/{size}")), "ns")
 
 
+def sessions(here, run):
+    yield at_most("sessions: a cycle with a communicator of all", here.get("sessions/cycle", "weft-mpi"), 50_000, "ns")
+    yield at_most("1,000 ranks: a communicator of the living", here.get("sessions/shrink", "weft-mpi", 1000), 50_000_000, "ns")
+
+
 def face(here, run):
     for what, name in (("ping-pong", "face/ping_pong_call/8B"), ("windows of 64", "face/window64_call/8B")):
         for workers in (1, 2):
@@ -381,7 +386,8 @@ TARGETS = {"shmem": shmem, "comm": comm, "comm-tcp": comm_tcp, "processes": proc
            "placement": placement, "collectives": collectives, "ring": ring, "many": many, "images": images,
            "stencil": stencil, "loop": loop, "md": md, "idle": idle, "polling": polling, "waiting": waiting, "metg": metg,
            "metg-tasks": metg_tasks, "tasks": tasks, "mpi": mpi, "face": face,
-           "datatypes": datatypes, "windows": windows, "files": files, "partitioned": partitioned}
+           "datatypes": datatypes, "windows": windows, "files": files, "partitioned": partitioned,
+           "sessions": sessions}
 
 
 def judged(rows):
