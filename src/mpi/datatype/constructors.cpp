@@ -213,24 +213,29 @@ WEFT_MPI_CONSTRUCTOR(MPI_Type_create_struct, STRUCT,
 WEFT_MPI_CONSTRUCTOR(MPI_Type_create_resized, RESIZED,
                      resized(me, oldtype, lb, extent, large, newtype), oldtype, lb, extent, newtype)
 
+MPI_Datatype weft::mpi::duplicate_of(state& me, MPI_Datatype oldtype) {
+  datatype_object& old = checked_datatype(oldtype);
+  datatype_object& made = make_likeness(me, old);
+  made.committed = old.committed;
+  made.made = recorder(MPI_COMBINER_DUP, false).type(old).result();
+  try {
+    copy_attributes(me, oldtype, handle_of(made));
+  } catch (...) {
+    delete_attributes(me, handle_of(made));
+    release(me, made);
+    throw;
+  }
+  return handle_of(made);
+}
+
 WEFT_MPI_FUNCTION(int, MPI_Type_dup, (MPI_Datatype oldtype, MPI_Datatype* newtype)) {
   return in_call(
       "MPI_Type_dup", MPI_COMM_SELF,
       [&](state& me) {
         check_not_null(newtype, "newtype");
-        datatype_object& old = checked_datatype(oldtype);
-        datatype_object& made = make_likeness(me, old);
-        made.committed = old.committed;
-        made.made = recorder(MPI_COMBINER_DUP, false).type(old).result();
+        (void)checked_datatype(oldtype);
         *newtype = MPI_DATATYPE_NULL;
-        try {
-          copy_attributes(me, oldtype, handle_of(made));
-        } catch (...) {
-          delete_attributes(me, handle_of(made));
-          release(me, made);
-          throw;
-        }
-        *newtype = handle_of(made);
+        *newtype = duplicate_of(me, oldtype);
       },
       oldtype, newtype);
 }

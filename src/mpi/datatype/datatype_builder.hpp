@@ -33,6 +33,9 @@ void set_bounds(datatype_object& made, std::ptrdiff_t lower, std::ptrdiff_t exte
 void release(state& me, datatype_object& type);
 void hold(datatype_object& type) noexcept;
 
+// What MPI_Type_dup makes of a datatype, with copies of its attributes. Throws what a copy function has returned.
+[[nodiscard]] MPI_Datatype duplicate_of(state& me, MPI_Datatype oldtype);
+
 // An array of the program, as large counts. `what` names it in errors.
 template <class Number>
 std::vector<MPI_Count> widened(MPI_Count count, const Number* list, const char* what) {

@@ -119,11 +119,9 @@ void set_view(state& me, file_state& f, MPI_Offset displacement, MPI_Datatype et
 }
 
 // What the program frees, or a predefined one.
-MPI_Datatype told_type(const datatype_object& type) {
+MPI_Datatype told_type(state& me, const datatype_object& type) {
   if (type.made == nullptr) return predefined_handle(type);
-  MPI_Datatype copy = MPI_DATATYPE_NULL;
-  (void)PMPI_Type_dup(handle_of(const_cast<datatype_object&>(type)), &copy);
-  return copy;
+  return duplicate_of(me, handle_of(const_cast<datatype_object&>(type)));
 }
 
 template <class Extent>
@@ -205,14 +203,14 @@ WEFT_MPI_FUNCTION(int, MPI_File_set_view,
 WEFT_MPI_FUNCTION(int, MPI_File_get_view,
                   (MPI_File fh, MPI_Offset* disp, MPI_Datatype* etype, MPI_Datatype* filetype,
                    char* datarep)) {
-  return in_file_call("MPI_File_get_view", fh, [&](state&, file_state& f) {
+  return in_file_call("MPI_File_get_view", fh, [&](state& me, file_state& f) {
     check_not_null(disp, "disp");
     check_not_null(etype, "etype");
     check_not_null(filetype, "filetype");
     check_not_null(datarep, "datarep");
     *disp = static_cast<MPI_Offset>(f.view->displacement());
-    *etype = told_type(*f.etype);
-    *filetype = told_type(*f.filetype);
+    *etype = told_type(me, *f.etype);
+    *filetype = told_type(me, *f.filetype);
     std::strcpy(datarep, f.representation->name.c_str());
   });
 }
