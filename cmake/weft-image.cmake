@@ -97,6 +97,56 @@ if(Python3_FOUND)
   file(MAKE_DIRECTORY ${weft_home})  # Of a fresh build.
   file(CREATE_LINK libmpi_abi.so.1 ${weft_home}/libmpi_abi.so SYMBOLIC)
   add_custom_target(weft-abi ALL DEPENDS ${abi_targets})
+
+  # libmpi.so.12 and libmpich.so.12: MPI by the interface of MPICH before version 5, whose functions convert and call
+  # libweft's. These have second names in libweft, since the first ones are the converting functions'.
+  set(mpich_source ${PROJECT_SOURCE_DIR}/src/mpi/abi/mpich)
+  set(mpich_written ${PROJECT_BINARY_DIR}/abi/mpich)
+  add_custom_command(OUTPUT ${mpich_written}/names.h ${mpich_written}/functions.c ${mpich_written}/library.c ${mpich_written}/own_names
+    DEPENDS ${mpich_source}/write_mpich.py ${PROJECT_SOURCE_DIR}/include/mpi/mpi.h ${PROJECT_SOURCE_DIR}/include/mpi/mpi_absent.h
+      ${PROJECT_SOURCE_DIR}/include/mpi/mpi-ext.h ${fortran_source}/functions.table
+    COMMAND ${Python3_EXECUTABLE} -B ${mpich_source}/write_mpich.py ${PROJECT_SOURCE_DIR}/include/mpi/mpi.h ${mpich_written})
+  add_custom_target(weft-mpich-written DEPENDS ${mpich_written}/own_names)
+  add_dependencies(weft-shared weft-mpich-written)
+  target_link_options(weft-shared PRIVATE -Wl,@${mpich_written}/own_names)
+  set_property(TARGET weft-shared APPEND PROPERTY LINK_DEPENDS ${mpich_written}/own_names)
+  # What all ranks of a process share, and what each has, with what stands before the C library.
+  add_library(weft-mpich SHARED ${mpich_written}/functions.c ${mpich_source}/special.c ${mpich_source}/convert.c)
+  add_library(weft-process-mpich SHARED ${foreign_sources} ${mpich_source}/of_rank.c ${mpich_source}/convert.c)
+  target_include_directories(weft-process-mpich PRIVATE ${PROJECT_SOURCE_DIR}/include/weft/program ${PROJECT_SOURCE_DIR}/src)
+  set(mpich_targets weft-mpich weft-process-mpich)
+  foreach(target IN LISTS mpich_targets)
+    add_dependencies(${target} weft-mpich-written)
+    target_include_directories(${target} PRIVATE ${mpich_source} ${mpich_written} ${PROJECT_SOURCE_DIR}/include)
+    target_compile_options(${target} PRIVATE -O2 -Wall -Wextra -Wshadow $<$<BOOL:${WEFT_WERROR}>:-Werror>)
+    target_link_libraries(${target} PRIVATE weft-shared)
+  endforeach()
+  foreach(name IN ITEMS libmpi.so.12 libmpich.so.12)
+    string(REGEX REPLACE "\\..*" "" target weft-${name})
+    add_library(${target} SHARED ${mpich_written}/library.c)
+    target_link_options(${target} PRIVATE -Wl,-soname,${name} -Wl,--auxiliary,libweft-process-mpich.so -Wl,--auxiliary,libweft-mpich.so
+      -Wl,--auxiliary,libweft.so.${weft_soversion})
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} PREFIX "" SUFFIX "" NO_SONAME ON)
+    add_dependencies(${target} weft-mpich weft-process-mpich)
+    list(APPEND mpich_targets ${target})
+  endforeach()
+  set_target_properties(${mpich_targets} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${weft_home} C_STANDARD 11 C_STANDARD_REQUIRED ON
+    BUILD_RPATH "\$ORIGIN" INSTALL_RPATH "\$ORIGIN" BUILD_WITH_INSTALL_RPATH ON)
+  add_dependencies(weft-abi ${mpich_targets})
+
+  # In weft-host nothing stands before the C library but what it has itself. So libraries that are preloaded there, tools that
+  # need MPI by one of these names, find in a folder for it libraries that bring nothing else.
+  set(host_targets)
+  file(WRITE ${PROJECT_BINARY_DIR}/abi/empty.c "/* What is called by this library's name is found elsewhere. */\ntypedef int nothing;\n")
+  foreach(name ${weft_abi_names} libmpi.so.12 libmpich.so.12)
+    add_library(weft-host-${name} SHARED ${PROJECT_BINARY_DIR}/abi/empty.c)
+    target_link_options(weft-host-${name} PRIVATE -Wl,-soname,${name} -Wl,--no-as-needed)
+    target_link_libraries(weft-host-${name} PRIVATE $<IF:$<STREQUAL:${name},libmpi.so.12>,weft-mpich,$<IF:$<STREQUAL:${name},libmpich.so.12>,weft-mpich,weft-shared>>)
+    set_target_properties(weft-host-${name} PROPERTIES OUTPUT_NAME ${name} PREFIX "" SUFFIX "" NO_SONAME ON
+      LIBRARY_OUTPUT_DIRECTORY ${weft_home}/host BUILD_RPATH "\$ORIGIN/.." INSTALL_RPATH "\$ORIGIN/.." BUILD_WITH_INSTALL_RPATH ON)
+    list(APPEND host_targets weft-host-${name})
+  endforeach()
+  add_dependencies(weft-abi ${host_targets})
 else()
   message(STATUS "Python was not found: there will be no libmpi_abi")
 endif()
@@ -246,7 +296,8 @@ if(PROJECT_IS_TOP_LEVEL)
   set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
   install(TARGETS weft-shared LIBRARY DESTINATION ${weft_installed_home} COMPONENT runtime NAMELINK_SKIP)
   if(TARGET weft-abi)
-    install(TARGETS weft-process ${abi_targets} LIBRARY DESTINATION ${weft_installed_home} COMPONENT runtime)
+    install(TARGETS weft-process ${abi_targets} ${mpich_targets} LIBRARY DESTINATION ${weft_installed_home} COMPONENT runtime)
+    install(TARGETS ${host_targets} LIBRARY DESTINATION ${weft_installed_home}/host COMPONENT runtime)
     install(FILES ${weft_home}/libmpi_abi.so DESTINATION ${weft_installed_home})
   endif()
   install(TARGETS weft-program ARCHIVE DESTINATION ${weft_installed_home})

@@ -427,20 +427,20 @@ void put_behind(weft::job_program& program, const std::string& variable, const s
       weft::formatted("{}={}{}{}", variable, before, before.empty() ? "" : ":", path));
 }
 
-// The library of the standard's interface is loaded before the program looks for one: it may know the folder of another MPI.
+// The library of the interface that it asks for is loaded before the program looks for one: it may know the folder of another MPI.
 // Behind what the user preloads, a tool that stands before MPI's functions, say. A module finds it by its name.
-void lend_abi_library(weft::job_program& program) {
+void lend_mpi_library(weft::job_program& program) {
   if (const std::string libraries = weft::library_beside_this(WEFT_LIBRARIES);
       program.opens_modules && !libraries.empty())
     return put_behind(program, "LD_LIBRARY_PATH", libraries);
-  if (const std::string library = weft::abi_library_for(in_its_directory(program));
+  if (const std::string library = weft::mpi_library_for(in_its_directory(program));
       !library.empty())
     put_behind(program, "LD_PRELOAD", library);
 }
 
 // The command that another launcher starts: only the program is to have these variables.
 std::vector<std::string> command_for_others(weft::job_program program) {
-  lend_abi_library(program);
+  lend_mpi_library(program);
   std::vector<std::string> command = std::move(program.environment);
   if (!command.empty()) command.insert(command.begin(), "env");
   command.insert(command.end(), program.command.begin(), program.command.end());
@@ -468,7 +468,7 @@ int start(weft::job_request& request, bool is_mpirun) {
     execute(other->command);
   }
   if (how.check) preload_check_library();
-  for (weft::job_program& one : request.programs) lend_abi_library(one);
+  for (weft::job_program& one : request.programs) lend_mpi_library(one);
   for (const weft::job_program& one : request.programs) {
     if (const std::string remark = weft::not_built_with_weft(in_its_directory(one));
         !remark.empty() && (one.how.ranks != 1 || !is_only) && !is_mpirun)

@@ -1,4 +1,5 @@
-"""libmpi_abi has each function that the standard's description and mpi.h name, twice, under both of its own names, and no variables."""
+"""libmpi_abi has each function that the standard's description and mpi.h name, twice, under both of its own names, and no variables; and
+libmpi.so.12 has them."""
 import argparse
 import re
 import subprocess
@@ -10,6 +11,27 @@ def symbols_of(library):
     """Kind by name."""
     lines = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout.splitlines()
     return {words[2]: words[1] for words in map(str.split, lines)}
+
+
+def errors_of_mpich(home, wanted):
+    """libmpi.so.12 has these functions, too, and what they mean is found elsewhere; weft's own never call by a name that it has."""
+    errors = []
+    defined = {**symbols_of(home / "libweft-mpich.so"), **symbols_of(home / "libweft-process-mpich.so")}
+    for soname in ("libmpi.so.12", "libmpich.so.12"):
+        names = symbols_of(home / soname)
+        for function in sorted(wanted):
+            errors += [f"{soname} does not have {name}" for name in (function, "P" + function) if name not in names]
+            errors += [f"nothing defines {name} of {soname}" for name in (function, "P" + function) if name not in defined]
+        dynamic = subprocess.run(["readelf", "-d", home / soname], capture_output=True, text=True, check=True).stdout
+        for text in (f"soname: [{soname}]", "[libweft-process-mpich.so]", "[libweft-mpich.so]", "Auxiliary library: [libweft.so."):
+            if text not in dynamic:
+                errors.append(f"{soname} does not say {text}")
+    # Functions that MPI 3.0 has removed call newer ones by name, and are never called by libmpi.so.12.
+    newer = {"PMPI_Get_address", "PMPI_Type_create_hvector", "PMPI_Type_create_hindexed", "PMPI_Type_create_struct", "PMPI_Type_get_extent",
+             "PMPI_Comm_create_errhandler", "PMPI_Comm_set_errhandler", "PMPI_Comm_get_errhandler"}
+    relocations = subprocess.run(["readelf", "-rW", home / "libweft.so"], capture_output=True, text=True, check=True).stdout
+    called = set(re.findall(r"R_\S+(?:JUMP_SLOT|GLOB_DAT|_64)\s+\S+ (P?MPI_\w+)", relocations))
+    return errors + [f"libweft calls {name} by a name that libmpi.so.12 may have" for name in sorted(called - newer)]
 
 
 def main():
@@ -39,6 +61,7 @@ def main():
         for text in (f"soname: [{soname}]", "Auxiliary library: [libweft-process.so]", "Auxiliary library: [libweft.so."):
             if text not in dynamic:
                 errors.append(f"{soname} does not say {text}")
+    errors += errors_of_mpich(home, wanted)
     sys.exit("\n".join(errors)) if errors else print(f"{len(wanted)} functions")
 
 

@@ -58,11 +58,17 @@ std::string path_of(const std::string& program) {
   return program;
 }
 
-// How a program comes to the standard's library of MPI.
-struct abi_use {
-  std::string needed;   // The name by which it, or a library of it, needs that; empty: it does not.
+// A library of MPI that a program needs, whichever MPI's.
+struct mpi_use {
+  std::string needed;   // The name by which it, or a library of it, needs that.
   std::string library;  // Which library does; empty: the program itself.
 };
+
+// What others than weft call their libraries for C: libmpi.so.40, libmpich.so.10.
+bool is_library_of_mpi(std::string_view name) {
+  return name.starts_with("libmpi.so") || name.starts_with("libmpich.so") ||
+         process::is_interface_of_weft(name);
+}
 
 constexpr const char* directories_of_system =
     "/usr/local/lib:/usr/lib64:/usr/lib:" WEFT_SYSTEM_LIBRARIES;
@@ -83,28 +89,31 @@ std::string first_library(std::string_view name, const std::string& directories,
   return "";
 }
 
-// Libraries are looked for where the loader does, as far as the program, the variable and the system's usual directories say.
-// `seen` are files that have been looked at, the program first.
-abi_use abi_use_of(const std::string& path, std::set<std::string>& seen) {
+// Libraries are looked for where the loader does, as far as the program, the variable and the system's usual directories say; those
+// of MPI's own library do not matter. `seen` are files that have been looked at, the program first.
+void add_mpi_uses(const std::string& path, std::set<std::string>& seen, std::vector<mpi_use>& to) {
   const bool is_program = seen.empty();
-  if (!seen.insert(path).second) return {};
+  if (!seen.insert(path).second) return;
   try {
     const process::elf_file file(path, process::elf_file::form::any_program);
-    if (!file.needed_abi().empty()) return {std::string(file.needed_abi()), is_program ? "" : path};
     const char* const variable = std::getenv("LD_LIBRARY_PATH");
     // A name with a directory stays as it is, whatever stands before it.
     const std::string all = formatted("{}:{}:{}:/", file.library_path(),
                                       variable != nullptr ? variable : "", directories_of_system);
     const std::string origin_of_file = std::filesystem::canonical(path).parent_path().string();
+    std::vector<std::string> others;
     for (const std::uint64_t index : file.needed()) {
-      const std::string library = first_library(file.string_at(index), all, origin_of_file);
-      if (library.empty()) continue;
-      if (abi_use found = abi_use_of(library, seen); !found.needed.empty()) return found;
+      const std::string_view name = file.string_at(index);
+      if (is_library_of_mpi(name))
+        to.push_back({std::string(name), is_program ? "" : path});
+      else if (const std::string library = first_library(name, all, origin_of_file);
+               !library.empty())
+        others.push_back(library);
     }
+    for (const std::string& library : others) add_mpi_uses(library, seen, to);
   } catch (const error&) {                              // No file of this machine.
   } catch (const std::filesystem::filesystem_error&) {  // Or it has just gone.
   }
-  return {};
 }
 
 // Whether it has the name of the shared library, or a name that the static one brings along.
@@ -112,15 +121,24 @@ bool is_linked_to_weft(const std::string& bytes) {
   return bytes.find("libweft.so") != bytes.npos || bytes.find("WEFT_JOB") != bytes.npos;
 }
 
-// Of a program that is not weft's.
-abi_use abi_use_of(const std::string& path) {
+// Of a program that is not weft's, what it needs itself first.
+std::vector<mpi_use> mpi_uses_of(const std::string& path) {
   const std::string bytes = bytes_of_program(path);
   std::set<std::string> seen;
-  return bytes.empty() || is_linked_to_weft(bytes) ? abi_use{} : abi_use_of(path, seen);
+  std::vector<mpi_use> uses;
+  if (!bytes.empty() && !is_linked_to_weft(bytes)) add_mpi_uses(path, seen, uses);
+  return uses;
+}
+
+// The first of them whose interface weft has; null: none.
+const mpi_use* own_interface(const std::vector<mpi_use>& uses) {
+  const auto at = std::ranges::find_if(
+      uses, [](const mpi_use& one) { return process::is_interface_of_weft(one.needed); });
+  return at != uses.end() ? &*at : nullptr;
 }
 
 bool knows_weft(const std::string& path) {
-  return is_linked_to_weft(bytes_of_program(path)) || !abi_use_of(path).needed.empty();
+  return is_linked_to_weft(bytes_of_program(path)) || own_interface(mpi_uses_of(path)) != nullptr;
 }
 
 constexpr std::array shells{"sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish", "busybox"};
@@ -220,14 +238,8 @@ std::string why_one_rank(const std::vector<std::string>& command) {
     const bool has_description = std::ranges::any_of(program.symbols(), [&](const ElfW(Sym) & s) {
       return s.st_shndx != SHN_UNDEF && program.string_at(s.st_name) == "weft_program";
     });
-    const abi_use use = abi_use_of(path);
-    const bool is_foreign = !use.needed.empty();
+    const bool is_foreign = own_interface(mpi_uses_of(path)) != nullptr;
     if (!is_foreign && !has_description) return "";
-    if (is_of_system(use.library))
-      return formatted(
-          "uses MPI through {}, a library of the system, of which a process has one: each rank gets a process of "
-          "its own",
-          use.library);
     if (program.is_at_fixed_address())
       return is_foreign
                  ? "is linked at a fixed address (-no-pie), of which a process holds one copy: each rank gets a "
@@ -254,49 +266,83 @@ std::string why_one_rank(const std::vector<std::string>& command) {
 
 namespace {
 
-// A function of MPI that a program calls and the library does not have; empty: there is none.
-std::string function_not_in(const std::string& library, const std::string& path) {
-  const process::elf_file abi(library), program(path, process::elf_file::form::any_program);
-  std::unordered_set<std::string_view> known;
-  for (const ElfW(Sym) & s : abi.symbols())
-    if (s.st_shndx != SHN_UNDEF) known.insert(abi.string_at(s.st_name));
+std::unordered_set<std::string> defined_by(const std::string& library) {
+  std::unordered_set<std::string> names;
+  const process::elf_file file(library);
+  for (const ElfW(Sym) & s : file.symbols())
+    if (s.st_shndx != SHN_UNDEF) names.emplace(file.string_at(s.st_name));
+  return names;
+}
+
+// A function of MPI that a program or library calls, of which nothing is known; empty: there is none.
+std::string function_not_in(const std::unordered_set<std::string>& known, const std::string& path) {
+  const process::elf_file program(path, process::elf_file::form::any_program);
   for (const ElfW(Sym) & s : program.symbols()) {
-    const std::string_view name = program.string_at(s.st_name);
+    const std::string name(program.string_at(s.st_name));
     if (s.st_shndx == SHN_UNDEF && ELF64_ST_BIND(s.st_info) != STB_WEAK &&
         (name.starts_with("MPI_") || name.starts_with("PMPI_")) && !known.contains(name))
-      return std::string(name);
+      return name;
   }
   return "";
 }
 
+// What speaks another interface than `use`, among all that a program needs.
+const mpi_use* other_mpi(const std::vector<mpi_use>& uses, const mpi_use& use) {
+  const auto at = std::ranges::find_if(uses, [&](const mpi_use& one) {
+    return process::is_mpich_library(use.needed) ? !process::is_mpich_library(one.needed)
+                                                 : !one.needed.starts_with(process::abi_library);
+  });
+  return at != uses.end() ? &*at : nullptr;
+}
+
+std::string through(const mpi_use& use) {
+  return use.library.empty() ? "" : formatted(" through {}", use.library);
+}
+
+// weft's library of this name; empty: it has none.
+std::string own_library(const std::string& name) {
+  std::string library = library_beside_this((WEFT_LIBRARIES "/" + name).c_str());
+  if (library.empty())
+    library = library_beside_this(("../lib/weft/" + name).c_str());  // Not installed.
+  return library;
+}
+
 }  // namespace
 
-std::string abi_library_for(const std::vector<std::string>& command) {
+std::string mpi_library_for(const std::vector<std::string>& command) {
   const std::string path = path_of(command.front());
-  const auto [needed, through] = abi_use_of(path);
-  if (needed.empty()) return "";
-  std::string library = library_beside_this((WEFT_LIBRARIES "/" + needed).c_str());
-  if (library.empty())
-    library = library_beside_this(("../lib/weft/" + needed).c_str());  // Not installed.
-  if (library.empty())
-    throw error(formatted(
-        "{} asks for {}, which weft does not have: libmpi_abi.so.1 is the library of the standard's binary "
-        "interface; build the program with mpicc_abi",
-        command.front(), needed));
-  for (const char* const mpi : {"libmpi.so", "libmpich.so"})
-    if (const process::elf_file program(path, process::elf_file::form::any_program);
-        std::ranges::any_of(program.needed(), [&](std::uint64_t index) {
-          return program.string_at(index).starts_with(mpi);
-        }))
+  const std::vector<mpi_use> uses = mpi_uses_of(path);
+  const mpi_use* const use = own_interface(uses);
+  if (use == nullptr) return "";
+  if (const mpi_use* const other = other_mpi(uses, *use))
+    throw error(
+        formatted("{} is linked with two MPIs, {}{} and {}{}: link all of it with one of them",
+                  command.front(), use->needed, through(*use), other->needed, through(*other)));
+  std::set<std::string> names;  // libmpi.so.12 and libmpich.so.12, say, are one MPI.
+  for (const mpi_use& one : uses) names.insert(one.needed);
+  std::string libraries;
+  for (const std::string& name : names) {
+    const std::string library = own_library(name);
+    if (library.empty())
       throw error(formatted(
-          "{} is linked with two MPIs, {} and another one ({}...): link it with one of them",
-          command.front(), needed, mpi));
-  if (const std::string name = function_not_in(library, path); !name.empty())
-    throw error(formatted(
-        "{} calls {}(), which weft's {} does not have: it has the functions of MPI 5.0; do without it, or run "
-        "the program with the MPI that it was built with",
-        command.front(), name, needed));
-  return library;
+          "{} asks for {}, which weft does not have: libmpi_abi.so.1 is the library of the standard's binary "
+          "interface; build the program with mpicc_abi",
+          command.front(), name));
+    libraries += (libraries.empty() ? "" : ":") + library;
+  }
+  for (const mpi_use& one : uses) {
+    std::unordered_set<std::string> known = defined_by(own_library(one.needed));
+    if (process::is_mpich_library(one.needed))  // Its variables.
+      known.merge(defined_by(own_library(std::string(process::mpich_process_library))));
+    if (const std::string name = function_not_in(known, one.library.empty() ? path : one.library);
+        !name.empty())
+      throw error(formatted(
+          "{} calls {}(){}, which weft's {} does not have: it has the functions of MPI 5.0; do without it, or run "
+          "the program with the MPI that it was built with",
+          command.front(), name, one.library.empty() ? "" : formatted(" in {}", one.library),
+          one.needed));
+  }
+  return libraries;
 }
 
 bool knows_ranks(const std::vector<std::string>& command) {
@@ -311,6 +357,11 @@ bool knows_ranks(const std::vector<std::string>& command) {
                   "start it with that MPI's mpirun",
                   command.front(), mpi));
   };
+  if (bytes.find("libmpi.so.40") != bytes.npos)
+    throw error(formatted(
+        "{} is linked with Open MPI (libmpi.so.40), whose handles are addresses of that library's variables: build it "
+        "with weftcc, weftcxx or weftfc, or with any mpicc_abi, or start it with Open MPI's mpirun",
+        command.front()));
   for (const char* const mpi : {"libmpi.so", "libmpich.so"})
     if (bytes.find(mpi) != bytes.npos) refuse(mpi);
   // libmpi_cray.so, libmpi_cxx.so, and all others but the standard's.

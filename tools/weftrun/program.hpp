@@ -18,9 +18,10 @@ std::string not_built_with_weft(const std::vector<std::string>& command);
 // Of one of weftcc's whose ranks need a process each, what it is or does, and what becomes of it; empty for any other.
 std::string why_one_rank(const std::vector<std::string>& command);
 
-// Where the standard's library of MPI lies that a program asks for which any compiler has linked; empty for any other
-// program. Throws weft::error when weft has none of that name, or not all of its functions.
-std::string abi_library_for(const std::vector<std::string>& command);
+// Where weft's libraries lie that have the names of those of MPI which a program asks for that any compiler has linked, with
+// colons between them; empty for any other program. Throws weft::error when weft has none of a name, or not all functions that are
+// called, and when the program brings two MPIs.
+std::string mpi_library_for(const std::vector<std::string>& command);
 
 // Whether it takes its ranks from weft, so that one process may hold several. Throws as above.
 bool knows_ranks(const std::vector<std::string>& command);

@@ -140,7 +140,14 @@ void duplicate(state& me, MPI_Comm comm, info_entries hints, MPI_Comm* newcomm, 
   *newcomm = handle;
 }
 
-// Writes a handle into the program's variable: a handle of C, or an integer of Fortran.
+// An integer for a handle as another binary interface has it: `null`, or the marks of its kind and Fortran's integer.
+struct marked_integer {
+  int* to;
+  int null;
+  unsigned marks;
+};
+
+// Writes a handle into the program's variable: a handle of C, an integer of Fortran, or one with marks.
 void give(state&, MPI_Comm handle, MPI_Comm* to) {
   *to = handle;
 }
@@ -150,12 +157,28 @@ void give(state& me, MPI_Comm handle, MPI_Fint* to) {
                               : me.fortran_handles.number_of(value_of(handle));
 }
 
+void give(state& me, MPI_Comm handle, const marked_integer& variable) {
+  if (handle == MPI_COMM_NULL) {
+    *variable.to = variable.null;
+    return;
+  }
+  MPI_Fint number = 0;
+  give(me, handle, &number);
+  *variable.to = static_cast<int>(variable.marks | static_cast<unsigned>(number));
+}
+bool is_variable(const void* newcomm) noexcept {
+  return newcomm != nullptr;
+}
+bool is_variable(const marked_integer& newcomm) noexcept {
+  return newcomm.to != nullptr;
+}
+
 // MPI_Comm_idup. The program's copy functions run now, in the call. The communicator is made on the fiber of the
 // collective, when all ranks have called; `*newcomm` is written there, before the request is complete.
-template <class Handle>
-void start_duplicate(state& me, MPI_Comm comm, info_entries hints, Handle* newcomm,
+template <class Variable>
+void start_duplicate(state& me, MPI_Comm comm, info_entries hints, Variable newcomm,
                      MPI_Request* request, const char* call) {
-  check_not_null(newcomm, "newcomm");
+  if (!is_variable(newcomm)) fail(MPI_ERR_ARG, "newcomm is a null pointer");
   check_not_null(request, "request");
   communicator_object& parent = checked_communicator(me, comm);
   give(me, MPI_COMM_NULL, newcomm);
@@ -354,6 +377,18 @@ extern "C" int weft_fortran_idup(MPI_Comm comm, MPI_Info info, MPI_Fint* newcomm
       "MPI_Comm_idup", comm,
       [&](state& me) {
         start_duplicate(me, comm, checked_hints(me, info), newcomm, request, "MPI_Comm_idup");
+      },
+      comm, info);
+}
+
+// The same for libmpi.so.12 (abi/mpich).
+extern "C" int weft_marked_idup(MPI_Comm comm, MPI_Info info, int* newcomm, int null,
+                                unsigned marks, MPI_Request* request) {
+  return in_call(
+      "MPI_Comm_idup", comm,
+      [&](state& me) {
+        start_duplicate(me, comm, checked_hints(me, info), marked_integer{newcomm, null, marks},
+                        request, "MPI_Comm_idup");
       },
       comm, info);
 }

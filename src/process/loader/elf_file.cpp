@@ -181,7 +181,8 @@ std::string_view elf_file::soname() const {
 
 bool elf_file::answers_to(std::string_view name) const {
   const std::string_view wanted = name.substr(name.rfind('/') + 1);
-  return soname() == wanted || (soname() == process_library && wanted.starts_with(abi_library));
+  return soname() == wanted || (soname() == process_library && wanted.starts_with(abi_library)) ||
+         (soname() == mpich_process_library && is_mpich_library(wanted));
 }
 
 bool elf_file::is_at_fixed_address() const noexcept {
@@ -200,7 +201,7 @@ std::uint64_t elf_file::entry() const noexcept {
 
 std::string_view elf_file::needed_abi() const {
   for (const std::uint64_t index : needed())
-    if (string_at(index).starts_with(abi_library)) return string_at(index);
+    if (is_interface_of_weft(string_at(index))) return string_at(index);
   return {};
 }
 

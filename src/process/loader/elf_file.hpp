@@ -17,6 +17,16 @@ namespace weft::process {
 inline constexpr std::string_view abi_library = "libmpi_abi.so.";
 // What it brings to a program in place of the C library's: a copy of the program has a copy of this.
 inline constexpr std::string_view process_library = "libweft-process.so";
+// The libraries of MPICH before version 5 and of its kin, which weft has, too; what they bring to a program, of which a copy has a copy; and
+// what all ranks share.
+[[nodiscard]] constexpr bool is_mpich_library(std::string_view name) noexcept {
+  return name == "libmpi.so.12" || name == "libmpich.so.12";
+}
+inline constexpr std::string_view mpich_process_library = "libweft-process-mpich.so";
+inline constexpr std::string_view mpich_functions_library = "libweft-mpich.so";
+[[nodiscard]] constexpr bool is_interface_of_weft(std::string_view name) noexcept {
+  return name.starts_with(abi_library) || is_mpich_library(name);
+}
 
 // The calls before main() and after it, as addresses in the file; 0: none.
 struct elf_calls {
@@ -59,15 +69,16 @@ class elf_file {
 
   [[nodiscard]] std::string_view soname() const;
   [[nodiscard]] std::vector<std::uint64_t> needed() const;  // Indices of strings.
-  // Whether a file that needs `name` means this one: its soname, or its path when it has none.
+  // Whether a file that needs `name` means this one: its soname, or its path when it has none; or `name` is a library of MPI
+  // and this is what that brings.
   [[nodiscard]] bool answers_to(std::string_view name) const;
   [[nodiscard]] bool is_at_fixed_address() const noexcept;
   // Directories in which the loader looks for libraries on its account, as they are written: DT_RPATH or DT_RUNPATH.
   [[nodiscard]] std::string_view library_path() const;
   // Where the kernel starts it, as an address in the file.
   [[nodiscard]] std::uint64_t entry() const noexcept;
-  // The name by which it needs the standard's library of MPI (libmpi_abi.so.1); empty: it does not. It may have been linked by
-  // any compiler then.
+  // The name by which it needs a library of MPI whose interface weft has (libmpi_abi.so.1, libmpi.so.12); empty: it does not.
+  // It may have been linked by any compiler then.
   [[nodiscard]] std::string_view needed_abi() const;
   [[nodiscard]] elf_calls calls() const noexcept;
   // Bytes of thread-locals that must lie at a fixed place in every thread; 0 when there are none.

@@ -1,4 +1,4 @@
-/* How an executable starts that another compiler has linked to libmpi_abi: that library brings this one along, before the C
+/* How an executable starts that another compiler has linked to libmpi_abi or libmpi.so.12: that library brings this one along, before the C
    library, so that the executable's start file calls this in the C library's place. Each copy of the executable has
    a copy of this library. */
 #define _GNU_SOURCE
@@ -52,10 +52,16 @@ weft_main_function* weft_find_main(void (*start_file)(void)) {
 
 /* --- The start ------------------------------------------------------------------------------------------------ */
 
-/* weftrun preloads libmpi_abi, so that no other is found. What the program starts is another program. */
+/* weftrun preloads the library of MPI, so that no other is found. What the program starts is another program. */
+static int is_library_of_mpi(const char* name, size_t length) {
+  static const char* const names[] = {"libmpi_abi.so.0", "libmpi_abi.so.1", "libmpi.so.12", "libmpich.so.12"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
+    if (strlen(names[i]) == length && strncmp(name, names[i], length) == 0) return 1;
+  return 0;
+}
 static void drop_preloaded_library(void) {
   const char* const list = getenv("LD_PRELOAD");
-  if (list == NULL || strstr(list, "libmpi_abi.so.") == NULL) return;
+  if (list == NULL || strstr(list, "libmpi") == NULL) return;
   char* const rest = malloc(strlen(list) + 1);
   if (rest == NULL) return;
   char* end = rest;
@@ -63,7 +69,7 @@ static void drop_preloaded_library(void) {
     const size_t length = strcspn(word, ": ");
     const char* const slash = memrchr(word, '/', length);
     const char* const name = slash != NULL ? slash + 1 : word;
-    if (length != 0 && strncmp(name, "libmpi_abi.so.", 14) != 0) {
+    if (length != 0 && !is_library_of_mpi(name, length - (size_t)(name - word))) {
       if (end != rest) *end++ = ':';
       end = mempcpy(end, word, length);
     }

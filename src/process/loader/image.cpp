@@ -69,11 +69,15 @@ image_program::image_program(const std::string& path, const std::vector<std::str
 
 image_program::~image_program() = default;
 
-// The program first, then the libraries that it needs, then those that these need, as a loader does.
+// The program first, then the libraries that it needs, then those that these need, as a loader does. What stands before the C
+// library comes before all of these, as the library does that brings it and is preloaded.
 void image_program::bind_names() {
   std::vector<const elf_file*> files;
   for (const std::unique_ptr<copied_file>& s : sources_) files.push_back(&s->file);
   order_ = {files.size() - 1};
+  for (std::size_t i = 0; i + 1 < files.size(); ++i)
+    if (files[i]->soname() == process_library || files[i]->soname() == mpich_process_library)
+      order_.push_back(i);
   for (std::size_t looked_at = 0; looked_at < order_.size(); ++looked_at)
     for (const std::uint64_t index : files[order_[looked_at]]->needed())
       for (std::size_t i = 0; i < files.size(); ++i)

@@ -14,16 +14,22 @@ namespace {
 
 // The run-time system is the process's, wherever it lies; its own locks and caches expect that.
 constexpr std::array run_time{
-    "libweft.",    "libmpi_abi.", "libstdc++.", "libgcc_s.",   "libatomic.", "libquadmath.",
-    "libasan.",    "libtsan.",    "libubsan.",  "libc.",       "libm.",      "libdl.",
-    "libpthread.", "librt.",      "ld-linux",   "libhwloc.",   "libfmt.",    "libboost_context.",
-    "libfabric.",  "libpmix.",    "libc++.",    "libc++abi.",  "libunwind.", "libresolv.",
-    "libutil.",    "libmvec.",    "libgcov",    "libprofiler."};
-// What stands before the C library for a program, units and locks of Fortran's, teams and the region under way of OpenMP's belong to one program, of
+    "libweft.",          "libmpi_abi.", "libmpi.so.12", "libmpich.so.12", "libweft-mpich.",
+    "libstdc++.",        "libgcc_s.",   "libatomic.",   "libquadmath.",   "libasan.",
+    "libtsan.",          "libubsan.",   "libc.",        "libm.",          "libdl.",
+    "libpthread.",       "librt.",      "ld-linux",     "libhwloc.",      "libfmt.",
+    "libboost_context.", "libfabric.",  "libpmix.",     "libc++.",        "libc++abi.",
+    "libunwind.",        "libresolv.",  "libutil.",     "libmvec.",       "libgcov",
+    "libprofiler."};
+// What stands before the C library for a program, functions that MPI calls for it, units and locks of Fortran's, teams and the region under way of OpenMP's belong to one program, of
 // whichever compiler they are.
-constexpr std::array private_run_times{
-    "libweft-process.", "libgfortran.", "libgomp.",  "libomp.", "libiomp5.", "libflang",
-    "libFortran",       "libifcore",    "libifport", "libpgf",  "libnvf",    "libnvomp."};
+constexpr std::array private_run_times{"libweft-process.", "libweft-process-mpich.",
+                                       "libgfortran.",     "libgomp.",
+                                       "libomp.",          "libiomp5.",
+                                       "libflang",         "libFortran",
+                                       "libifcore",        "libifport",
+                                       "libpgf",           "libnvf",
+                                       "libnvomp."};
 // What a system brings that keeps a program's settings, plans or open objects and counts on one
 // program that uses it. Small: a copy costs what it writes.
 constexpr std::array with_state{"libfftw3",    "libhdf5",    "libnetcdf",   "libmetis",
@@ -134,7 +140,13 @@ library_choice choose_libraries(const elf_file& program, std::span<const std::st
                                 const library_list_settings& how) {
   std::vector<library> all;
   for (const std::string& path : loaded)
-    if (path.find('/') != path.npos) all.push_back({path, elf_file(path), sharing_of(path, how)});
+    if (path.find('/') != path.npos) {
+      elf_file file(path);
+      sharing is = sharing_of(path, how);
+      // What uses MPI counts on one program that uses it.
+      if (is == sharing::shared && !file.needed_abi().empty()) is = sharing::own;
+      all.push_back({path, std::move(file), is});
+    }
   mark_needed(program, all);
   follow_users(all);
   library_choice chosen;

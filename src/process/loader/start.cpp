@@ -103,6 +103,18 @@ void replace_variable(host_request& request, const char* name, const std::string
   ::setenv(name, value.c_str(), 1);
 }
 
+// The host has libweft before all else, where the functions of MPI mean the standard's interface: those of MPICH's come before
+// it, behind what the user preloads.
+void put_interface_before_libweft(host_request& request, std::span<const std::string> loaded) {
+  for (const std::string& path : loaded)
+    if (path.ends_with(mpich_functions_library)) {
+      const char* const before = std::getenv("LD_PRELOAD");
+      replace_variable(
+          request, "LD_PRELOAD",
+          formatted("{}{}{}", before != nullptr ? before : "", before != nullptr ? ":" : "", path));
+    }
+}
+
 void make_room_for_static_tls(host_request& request, const elf_file& program, int ranks) {
   std::size_t each = program.static_tls_bytes();
   for (const std::string& library : request.libraries) each += elf_file(library).static_tls_bytes();
@@ -155,7 +167,8 @@ void become_host(int argc, char** argv) {
   request.program = own_path();
   look_at_tools(request.program);
   const elf_file program(request.program);
-  library_choice libraries = choose_libraries(program, loaded_libraries(), library_lists());
+  const std::vector<std::string> loaded = loaded_libraries();
+  library_choice libraries = choose_libraries(program, loaded, library_lists());
   if (how.check)
     for (const library_choice::shared_state& one : libraries.shared)
       log_line("check: {}", text_of(one));
@@ -163,13 +176,15 @@ void become_host(int argc, char** argv) {
   const int ranks_at_most =
       ranks != 0 ? ranks : static_cast<int>(machine_topology().threads.size());
   make_room_for_static_tls(request, program, ranks_at_most);
-  // The copies are found by their numbers.
+  put_interface_before_libweft(request, loaded);
+  const std::string host = host_path();
+  // The copies are found by their numbers, MPI in the host's own folder.
   const char* const before = std::getenv("LD_LIBRARY_PATH");
   replace_variable(request, "LD_LIBRARY_PATH",
-                   formatted("/proc/{}/fd{}{}", getpid(), before != nullptr ? ":" : "",
-                             before != nullptr ? before : ""));
+                   formatted("/proc/{}/fd:{}{}{}", getpid(),
+                             std::filesystem::path(host).parent_path().append("host").string(),
+                             before != nullptr ? ":" : "", before != nullptr ? before : ""));
   ::setenv(host_variable, request.text().c_str(), 1);
-  const std::string host = host_path();
   ::execv(host.c_str(), argv);
   throw error(
       formatted("cannot run {}: {}; it belongs beside libweft, where `make install` puts it", host,

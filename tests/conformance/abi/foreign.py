@@ -1,5 +1,5 @@
-"""foreign.py WEFTRUN HOME CC: programs that weft's wrappers have not linked, as they come: in folders of another MPI, with tools
-before them, and those that cannot run, of which one line says why."""
+"""foreign.py WEFTRUN HOME CC [MPICC]: programs that weft's wrappers have not linked, as they come: in folders of another MPI, with tools
+before them, and those that cannot run, of which one line says why. MPICC is MPICH's before version 5."""
 import os
 import subprocess
 import sys
@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 WEFTRUN, HOME, CC = sys.argv[1:4]
+MPICC = sys.argv[4] if len(sys.argv) > 4 else None
 INCLUDE = Path(__file__).resolve().parents[3] / "include/mpi"
 HELLO = r"""
 #include <mpi.h>
@@ -48,6 +49,12 @@ def compiled(output, text, *words):
     return output
 
 
+def compiled_by_mpich(output, text, *words):
+    subprocess.run([MPICC, "-x", "c", "-", "-o", output, "-DBEFORE=", *(() if any(str(w).startswith("-DCALL") for w in words) else ("-DCALL=exit(0)",)),
+                    "-x", "none", *map(str, words)], input=text, text=True, check=True)
+    return output
+
+
 def run(*words, environment=None):
     ran = subprocess.run([str(w) for w in words], text=True, capture_output=True, timeout=60, env={**os.environ, **(environment or {})})
     return ran.returncode, ran.stdout, ran.stderr
@@ -76,7 +83,7 @@ def main(folder):
     stand_in = "int MPI_Init(void){return 99;} int MPI_Frobnicate(int x){return x;}"
     names = "MPI_Comm_rank MPI_Comm_size MPI_Allreduce MPI_Get_library_version MPI_Finalize".split()
     stand_in += "".join(f"int {name}(void){{return 99;}}" for name in names)
-    for soname in ("libmpi_abi.so.1", "libmpi_abi.so.7", "libmpi.so.12"):
+    for soname in ("libmpi_abi.so.1", "libmpi_abi.so.7", "libmpi.so.12", "libmpi.so.40"):
         compiled(other / soname, stand_in, "-shared", "-fPIC", f"-Wl,-soname,{soname}")
     for kind in ("--enable-new-dtags", "--disable-new-dtags"):
         theirs = compiled(folder / "theirs", HELLO, other / "libmpi_abi.so.1", f"-Wl,{kind},-rpath,{other}")
@@ -109,6 +116,36 @@ def main(folder):
     expect("a library of another number", run(WEFTRUN, "-n", 3, later), 2, "", "asks for libmpi_abi.so.7, which weft does not have")
     both = compiled(folder / "both", HELLO, "-Wl,--no-as-needed", *link, other / "libmpi.so.12")
     expect("two MPIs", run(WEFTRUN, "-n", 3, both), 2, "", "is linked with two MPIs")
+    mixed = compiled(folder / "mixed", "int begin(int, char**); int MPI_Init(void); int main(int argc, char** argv) { MPI_Init(); return begin(argc, argv); }",
+                     library, other / "libmpi.so.12", f"-Wl,-rpath-link,{HOME}", f"-Wl,-rpath,{folder}")
+    expect("two MPIs by way of a library", run(WEFTRUN, "-n", 3, mixed), 2, "",
+           f"is linked with two MPIs, libmpi.so.12 and libmpi_abi.so.1 through {library}")
+    wanting = compiled(folder / "libwanting.so", "int MPI_Frobnicate(int); int begin(int c, char** v) { (void)v; return MPI_Frobnicate(c); }", "-shared",
+                       "-fPIC", other / "libmpi_abi.so.1")
+    through = compiled(folder / "through2", "int begin(int, char**); int main(int argc, char** argv) { return begin(argc, argv); }", wanting,
+                       f"-Wl,-rpath-link,{other}")
+    expect("a function that does not exist, in a library", run(WEFTRUN, "-n", 3, through), 2, "", f"calls MPI_Frobnicate() in {wanting}")
+    open_mpi = compiled(folder / "open_mpi", "int MPI_Init(void); int main(void) { return MPI_Init(); }", other / "libmpi.so.40")
+    expect("Open MPI", run(WEFTRUN, "-n", 3, open_mpi), 2, "", "is linked with Open MPI (libmpi.so.40), whose handles are addresses")
+    if MPICC:
+        by_mpich(folder, right)
+
+
+def by_mpich(folder, right):
+    """Programs of MPICH before version 5."""
+    hello = compiled_by_mpich(folder / "of_mpich", HELLO)
+    for shape in (), ("--processes", 2), ("--ranks-per-process", 1):
+        expect(f"of MPICH, {shape}", run(WEFTRUN, "-n", 3, *shape, hello), 0, right)
+    fixed = compiled_by_mpich(folder / "fixed_of_mpich", HELLO, "-no-pie")
+    expect("of MPICH, at a fixed address", run(WEFTRUN, "-n", 3, fixed), 0, right, "is linked at a fixed address (-no-pie)")
+    tool = compiled_by_mpich(folder / "tool_of_mpich.so", TOOL, "-shared", "-fPIC")
+    for shape in ("--processes", 1), ("--ranks-per-process", 1):
+        expect(f"of MPICH, with a tool before it, {shape}", run(WEFTRUN, "-n", 3, *shape, hello, environment={"LD_PRELOAD": str(tool)}), 0,
+               "tool\n" + right)
+    older = (folder / "of_mpi12")  # As MPICH's own builds, Intel's and others call it.
+    older.write_bytes(hello.read_bytes().replace(b"libmpich.so.12\0", b"libmpi.so.12\0\0\0"))
+    older.chmod(0o755)
+    expect("by the name libmpi.so.12", run(WEFTRUN, "-n", 3, older), 0, right)
 
 
 with tempfile.TemporaryDirectory() as made:

@@ -1,0 +1,449 @@
+/* The functions of MPICH's interface that keep something for the rank: which functions of the program MPI is to call. MPI
+   calls one here, which converts and calls that of the program. This file is in libweft-process-mpich.so, of which each copy of a program
+   has a copy: so what is static here is a rank's own. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+
+#include "functions.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* --- Variables: programs know their addresses --------------------------------------------------------------------------------------- */
+
+/* Macros for the standard's interface. */
+#undef MPI_UNWEIGHTED
+#undef MPI_WEIGHTS_EMPTY
+#undef MPI_T_PVAR_ALL_HANDLES
+#undef MPI_F_STATUS_IGNORE
+#undef MPI_F_STATUSES_IGNORE
+#undef MPI_F08_STATUS_IGNORE
+#undef MPI_F08_STATUSES_IGNORE
+/* The standard's values, which go through as they are. */
+int* const MPI_UNWEIGHTED = (int*)10;
+int* const MPI_WEIGHTS_EMPTY = (int*)11;
+void* const MPI_T_PVAR_ALL_HANDLES = (void*)1;
+/* MPICH's library for Fortran sets the first two and compares with the others. */
+int *MPI_F_STATUS_IGNORE, *MPI_F_STATUSES_IGNORE;
+mpich_status MPIR_F08_MPI_STATUS_IGNORE_OBJ, MPIR_F08_MPI_STATUSES_IGNORE_OBJ[1];
+int MPIR_F08_MPI_IN_PLACE, MPIR_F08_MPI_BOTTOM;
+int *MPIR_C_MPI_UNWEIGHTED, *MPIR_C_MPI_WEIGHTS_EMPTY;
+mpich_status* MPI_F08_STATUS_IGNORE = &MPIR_F08_MPI_STATUS_IGNORE_OBJ;
+mpich_status* MPI_F08_STATUSES_IGNORE = MPIR_F08_MPI_STATUSES_IGNORE_OBJ;
+
+/* Its own variables of these names, where a program has that library. */
+__attribute__((constructor)) static void tell_fortran(void) {
+  MPIR_C_MPI_UNWEIGHTED = (int*)10;
+  MPIR_C_MPI_WEIGHTS_EMPTY = (int*)11;
+}
+
+/* Whether MPICH's library for Fortran calls: the functions that it hands over take all by reference, and return their code by
+   their last argument. */
+static int is_fortran(const void* caller) {
+  Dl_info of;
+  return dladdr(caller, &of) != 0 && of.dli_fname != NULL && strstr(of.dli_fname, "fort.so") != NULL;
+}
+
+/* --- Operations and error handlers ---------------------------------------------------------------------------------------------------- */
+
+/* Their functions are given nothing in which a function here could find which of the program's is meant. So a table holds as
+   many functions as a rank may have: number n converts and calls function n of the program. One keeps its place for good: MPI_Op_free
+   and MPI_Errhandler_free do not end its use, since collectives under way and communicators still have it. */
+enum { functions_max = 64 };
+#define EIGHT(M, n) M(n##0) M(n##1) M(n##2) M(n##3) M(n##4) M(n##5) M(n##6) M(n##7)
+#define ALL(M) EIGHT(M, 0) EIGHT(M, 01) EIGHT(M, 02) EIGHT(M, 03) EIGHT(M, 04) EIGHT(M, 05) EIGHT(M, 06) EIGHT(M, 07)
+
+typedef void any_function(void);
+/* The program's functions of one kind, and who calls each in place of MPI: null, or MPICH's library for C++. */
+struct known {
+  any_function* function;
+  any_function* proxy;
+  uintptr_t handle; /* The latest operation or handler that was made of it. */
+};
+
+/* The place of `function`, which is new where no other one has it; -1: there is no room. */
+static int place_of(struct known* all, any_function* function, const char* call) {
+  pthread_mutex_lock(&lock);
+  int n = 0;
+  while (n < functions_max && all[n].function != NULL && (all[n].function != function || all[n].proxy != NULL)) ++n;
+  if (n < functions_max) all[n].function = function;
+  pthread_mutex_unlock(&lock);
+  if (n < functions_max) return n;
+  fprintf(stderr, "%s: %d functions of the program are known already, more cannot be\n", call, functions_max);
+  return -1;
+}
+
+typedef void operation_of_mpich(void*, void*, int*, int*);
+typedef void large_operation_of_mpich(void*, void*, MPI_Count*, int*);
+typedef void proxy_of_operation(const void*, void*, int, int, any_function*);
+static struct known operations[functions_max], large_operations[functions_max];
+
+static void call_operation(int n, void* in, void* inout, int* count, MPI_Datatype* datatype) {
+  int type = type_out(*datatype);
+  if (operations[n].proxy != NULL)
+    ((proxy_of_operation*)operations[n].proxy)(in, inout, *count, type, operations[n].function);
+  else
+    ((operation_of_mpich*)operations[n].function)(in, inout, count, &type);
+}
+static void call_large_operation(int n, void* in, void* inout, MPI_Count* count, MPI_Datatype* datatype) {
+  int type = type_out(*datatype);
+  ((large_operation_of_mpich*)large_operations[n].function)(in, inout, count, &type);
+}
+#define OPERATION(n)                                                                                \
+  static void operation_##n(void* in, void* inout, int* count, MPI_Datatype* type) { call_operation(n, in, inout, count, type); }
+#define LARGE_OPERATION(n)                                                                          \
+  static void large_operation_##n(void* in, void* inout, MPI_Count* count, MPI_Datatype* type) { call_large_operation(n, in, inout, count, type); }
+#define OPERATION_NAME(n) operation_##n,
+#define LARGE_OPERATION_NAME(n) large_operation_##n,
+ALL(OPERATION)
+ALL(LARGE_OPERATION)
+static MPI_User_function* const operation_functions[functions_max] = {ALL(OPERATION_NAME)};
+static MPI_User_function_c* const large_operation_functions[functions_max] = {ALL(LARGE_OPERATION_NAME)};
+
+#define CREATE_OPERATION(name, table, functions)                                                               \
+  MPICH_FUNCTION(int, name, (any_function* user_fn, int commute, int* op)) {                                   \
+    MPI_Op made = (MPI_Op)0;                                                                                   \
+    const int n = user_fn == NULL ? 0 : place_of(table, user_fn, #name);                                       \
+    if (n < 0) return error_out(MPI_ERR_OTHER);                                                                \
+    const int error = weft_abi_##name(user_fn == NULL ? NULL : functions[n], commute, op == NULL ? NULL : &made); \
+    if (made == (MPI_Op)0) return error_out(error);                                                            \
+    table[n].handle = (uintptr_t)made;                                                                         \
+    *op = op_out(made);                                                                                        \
+    return error_out(error);                                                                                   \
+  }
+CREATE_OPERATION(MPI_Op_create, operations, operation_functions)
+CREATE_OPERATION(MPI_Op_create_c, large_operations, large_operation_functions)
+
+/* Error handlers of each kind. A proxy is told the kind: 0 communicators, 1 files, 2 windows. */
+typedef void proxy_of_handler(int, void*, int*, any_function*);
+#define HANDLERS(kind, Handle, Theirs, out, Kind, number)                                                          \
+  typedef void kind##_handler(Theirs*, int*, ...);                                                                 \
+  static struct known kind##_handlers[functions_max];                                                              \
+  static void call_##kind##_handler(int n, Handle* handle, int* code) {                                            \
+    Theirs given = out(*handle);                                                                                   \
+    int their_code = error_out(*code);                                                                             \
+    if (kind##_handlers[n].proxy != NULL)                                                                          \
+      ((proxy_of_handler*)kind##_handlers[n].proxy)(number, &given, &their_code, kind##_handlers[n].function);     \
+    else                                                                                                           \
+      ((kind##_handler*)kind##_handlers[n].function)(&given, &their_code);                                         \
+    *code = error_in(their_code);                                                                                  \
+  }                                                                                                                \
+  ALL(HANDLER_OF_##kind)                                                                                           \
+  static Kind* const kind##_handler_functions[functions_max] = {ALL(HANDLER_NAME_##kind)};                         \
+  static int create_##kind##_handler(any_function* function, int* errhandler, const char* call,                    \
+                                     int (*create)(Kind*, MPI_Errhandler*)) {                                      \
+    MPI_Errhandler made = (MPI_Errhandler)0;                                                                       \
+    const int n = function == NULL ? 0 : place_of(kind##_handlers, function, call);                                \
+    if (n < 0) return error_out(MPI_ERR_OTHER);                                                                    \
+    const int error = create(function == NULL ? NULL : kind##_handler_functions[n], errhandler == NULL ? NULL : &made); \
+    if (made == (MPI_Errhandler)0) return error_out(error);                                                        \
+    kind##_handlers[n].handle = (uintptr_t)made;                                                                   \
+    *errhandler = errhandler_out(made);                                                                            \
+    return error_out(error);                                                                                       \
+  }
+#define HANDLER_OF_comm(n) static void comm_handler_##n(MPI_Comm* of, int* code, ...) { call_comm_handler(n, of, code); }
+#define HANDLER_OF_file(n) static void file_handler_##n(MPI_File* of, int* code, ...) { call_file_handler(n, of, code); }
+#define HANDLER_OF_win(n) static void win_handler_##n(MPI_Win* of, int* code, ...) { call_win_handler(n, of, code); }
+#define HANDLER_OF_session(n) static void session_handler_##n(MPI_Session* of, int* code, ...) { call_session_handler(n, of, code); }
+#define HANDLER_NAME_comm(n) comm_handler_##n,
+#define HANDLER_NAME_file(n) file_handler_##n,
+#define HANDLER_NAME_win(n) win_handler_##n,
+#define HANDLER_NAME_session(n) session_handler_##n,
+HANDLERS(comm, MPI_Comm, int, comm_out, MPI_Comm_errhandler_function, 0)
+HANDLERS(file, MPI_File, void*, file_out, MPI_File_errhandler_function, 1)
+HANDLERS(win, MPI_Win, int, win_out, MPI_Win_errhandler_function, 2)
+HANDLERS(session, MPI_Session, int, session_out, MPI_Session_errhandler_function, 3)
+
+MPICH_FUNCTION(int, MPI_Comm_create_errhandler, (any_function* comm_errhandler_fn, int* errhandler)) {
+  return create_comm_handler(comm_errhandler_fn, errhandler, "MPI_Comm_create_errhandler", weft_abi_MPI_Comm_create_errhandler);
+}
+MPICH_FUNCTION(int, MPI_Errhandler_create, (any_function* handler_fn, int* errhandler)) {
+  return create_comm_handler(handler_fn, errhandler, "MPI_Errhandler_create", weft_abi_MPI_Comm_create_errhandler);
+}
+MPICH_FUNCTION(int, MPI_File_create_errhandler, (any_function* file_errhandler_fn, int* errhandler)) {
+  return create_file_handler(file_errhandler_fn, errhandler, "MPI_File_create_errhandler", weft_abi_MPI_File_create_errhandler);
+}
+MPICH_FUNCTION(int, MPI_Win_create_errhandler, (any_function* win_errhandler_fn, int* errhandler)) {
+  return create_win_handler(win_errhandler_fn, errhandler, "MPI_Win_create_errhandler", weft_abi_MPI_Win_create_errhandler);
+}
+MPICH_FUNCTION(int, MPI_Session_create_errhandler, (any_function* session_errhandler_fn, int* errhandler)) {
+  return create_session_handler(session_errhandler_fn, errhandler, "MPI_Session_create_errhandler", weft_abi_MPI_Session_create_errhandler);
+}
+
+/* MPICH's library for C++ calls these at once after it has made the operation or handler. */
+static void set_proxy(struct known* all, uintptr_t handle, any_function* proxy) {
+  for (int n = 0; n < functions_max; ++n)
+    if (all[n].function != NULL && all[n].handle == handle) all[n].proxy = proxy;
+}
+void MPII_Op_set_cxx(int op, any_function* proxy) { set_proxy(operations, (uintptr_t)op_in(op), proxy); }
+void MPII_Errhandler_set_cxx(int errhandler, any_function* proxy) {
+  const uintptr_t handle = (uintptr_t)errhandler_in(errhandler);
+  set_proxy(comm_handlers, handle, proxy);
+  set_proxy(file_handlers, handle, proxy);
+  set_proxy(win_handlers, handle, proxy);
+}
+
+/* --- Keys of attributes ----------------------------------------------------------------------------------------------------------------- */
+
+int MPIR_Dup_fn(int comm, int keyval, void* extra_state, void* value, void* copy, int* flag);
+int MPIR_Dup_fn(int comm, int keyval, void* extra_state, void* value, void* copy, int* flag) {
+  (void)comm, (void)keyval, (void)extra_state;
+  *(void**)copy = value;
+  *flag = 1;
+  return MPI_SUCCESS;
+}
+
+typedef int copy_of_mpich(int, int, void*, void*, void*, int*);
+typedef int delete_of_mpich(int, int, void*, void*);
+/* MPICH's library for Fortran, or for C++, calls the program's function itself. `kind`: how the value was set, which
+   was part of this in MPICH 3 and 4. */
+typedef int copy_proxy(any_function*, int, int, void*, int kind, void*, void**, int*);
+typedef int delete_proxy(any_function*, int, int, int kind, void*, void*);
+enum { is_pointer = 0, is_address_integer = 1 };
+
+/* It lives as long as attributes may be under the key, which is as long as the program may run. */
+struct key {
+  any_function *copy, *remove;
+  void* extra_state;
+  copy_proxy* copies;
+  delete_proxy* removes;
+  int number;
+  struct key* next;
+};
+static struct key* keys;
+
+static int copy_attribute(const struct key* k, int handle, int keyval, void* value, void* copy, int* flag) {
+  *flag = 0;
+  if (k->copy == NULL) return MPI_SUCCESS;
+  if (k->copies != NULL)
+    return error_in(k->copies(k->copy, handle, keyval, k->extra_state, is_address_integer, value, copy, flag));
+  return error_in(((copy_of_mpich*)k->copy)(handle, keyval, k->extra_state, value, copy, flag));
+}
+static int delete_attribute(const struct key* k, int handle, int keyval, void* value) {
+  if (k->remove == NULL) return MPI_SUCCESS;
+  if (k->removes != NULL) return error_in(k->removes(k->remove, handle, keyval, is_address_integer, value, k->extra_state));
+  return error_in(((delete_of_mpich*)k->remove)(handle, keyval, value, k->extra_state));
+}
+
+#define KEYS(kind, Handle, Name)                                                                                              \
+  static int copy_of_##kind(Handle of, int keyval, void* k, void* value, void* copy, int* flag) {                             \
+    return copy_attribute(k, kind##_out(of), keyval, value, copy, flag);                                                      \
+  }                                                                                                                           \
+  static int delete_of_##kind(Handle of, int keyval, void* value, void* k) {                                                  \
+    return delete_attribute(k, kind##_out(of), keyval, value);                                                                \
+  }                                                                                                                           \
+  static int create_key_of_##kind(any_function* copy, any_function* remove, int* keyval, void* extra_state) {                 \
+    struct key* const k = mpich_memory(1, sizeof *k);                                                                         \
+    *k = (struct key){copy, remove, extra_state, NULL, NULL, MPI_KEYVAL_INVALID, NULL};                                       \
+    const int error = weft_abi_MPI_##Name##_create_keyval(copy_of_##kind, delete_of_##kind, keyval == NULL ? NULL : &k->number, k); \
+    if (error != MPI_SUCCESS) {                                                                                               \
+      free(k);                                                                                                                \
+      return error_out(error);                                                                                                \
+    }                                                                                                                         \
+    *keyval = k->number;                                                                                                      \
+    pthread_mutex_lock(&lock);                                                                                                \
+    k->next = keys;                                                                                                           \
+    keys = k;                                                                                                                 \
+    pthread_mutex_unlock(&lock);                                                                                              \
+    return MPI_SUCCESS;                                                                                                       \
+  }
+KEYS(comm, MPI_Comm, Comm)
+KEYS(type, MPI_Datatype, Type)
+KEYS(win, MPI_Win, Win)
+
+#define CREATE_KEYVAL(name, kind)                                                                                 \
+  MPICH_FUNCTION(int, name, (any_function* copy_fn, any_function* delete_fn, int* keyval, void* extra_state)) {   \
+    return create_key_of_##kind(copy_fn, delete_fn, keyval, extra_state);                                         \
+  }
+CREATE_KEYVAL(MPI_Comm_create_keyval, comm)
+CREATE_KEYVAL(MPI_Keyval_create, comm)
+CREATE_KEYVAL(MPI_Type_create_keyval, type)
+CREATE_KEYVAL(MPI_Win_create_keyval, win)
+
+void MPII_Keyval_set_proxy(int keyval, copy_proxy* copies, delete_proxy* removes) {
+  pthread_mutex_lock(&lock);
+  struct key* k = keys;
+  while (k != NULL && k->number != keyval) k = k->next;
+  if (k != NULL) k->copies = copies, k->removes = removes;
+  pthread_mutex_unlock(&lock);
+}
+
+/* Attributes whose values are constants, or numbers that differ: the program gets the address of another integer. */
+static void predefined_value(int keyval, void* attribute_val) {
+  static int io, host, last_code, flavor, model;
+  int** const value = attribute_val;
+  switch (keyval) {
+    case MPI_IO: io = rank_out(**value), *value = &io; break;
+    case MPI_HOST: host = rank_out(**value), *value = &host; break;
+    case MPI_LASTUSEDCODE: last_code = error_out(**value), *value = &last_code; break;
+    case MPI_WIN_CREATE_FLAVOR: flavor = **value - MPI_WIN_FLAVOR_CREATE + 1, *value = &flavor; break;
+    case MPI_WIN_MODEL: model = **value == MPI_WIN_SEPARATE ? 1 : 2, *value = &model; break;
+    default: break;
+  }
+}
+
+#define GET_ATTRIBUTE(name, kind)                                                                       \
+  MPICH_FUNCTION(int, name, (int of, int keyval, void* attribute_val, int* flag)) {                     \
+    const int key = key_in(keyval);                                                                     \
+    const int error = weft_abi_##name(kind##_in(of), key, attribute_val, flag);                         \
+    if (error == MPI_SUCCESS && *flag) predefined_value(key, attribute_val);                            \
+    return error_out(error);                                                                            \
+  }
+GET_ATTRIBUTE(MPI_Comm_get_attr, comm)
+GET_ATTRIBUTE(MPI_Attr_get, comm)
+GET_ATTRIBUTE(MPI_Win_get_attr, win)
+
+/* MPICH's library for Fortran asks by these for values, not for addresses of predefined ones. A window's base is its
+   address in both. */
+static int is_integer_of_mpich(int key) {
+  return key != MPI_WIN_BASE && ((key >= MPI_TAG_UB && key <= MPI_UNIVERSE_SIZE) || (key >= MPI_WIN_BASE && key <= MPI_WIN_MODEL));
+}
+#define ATTRIBUTES_OF_FORTRAN(Name, name)                                                                              \
+  int MPII_##Name##_get_attr(int of, int keyval, void* attribute_val, int* flag, int kind);                            \
+  int MPII_##Name##_get_attr(int of, int keyval, void* attribute_val, int* flag, int kind) {                           \
+    /* Keys of Fortran are one more than C's. */                                                                       \
+    const int key = key_in((keyval & 0x40000000) != 0 && (keyval & 1) == 0 ? keyval - 1 : keyval);                     \
+    const int error = weft_abi_MPI_##Name##_get_attr(name##_in(of), key, attribute_val, flag);                         \
+    if (error != MPI_SUCCESS || !*flag) return error_out(error);                                                       \
+    predefined_value(key, attribute_val);                                                                              \
+    if (kind != is_pointer && key == MPI_WIN_SIZE)                                                                     \
+      *(MPI_Aint*)attribute_val = **(MPI_Aint**)attribute_val;                                                         \
+    else if (kind != is_pointer && is_integer_of_mpich(key))                                                           \
+      *(MPI_Aint*)attribute_val = **(int**)attribute_val;                                                              \
+    return MPI_SUCCESS;                                                                                                \
+  }                                                                                                                    \
+  int MPII_##Name##_set_attr(int of, int keyval, void* attribute_val, int kind);                                       \
+  int MPII_##Name##_set_attr(int of, int keyval, void* attribute_val, int kind) {                                      \
+    (void)kind;                                                                                                        \
+    return error_out(weft_abi_MPI_##Name##_set_attr(name##_in(of), key_in(keyval), attribute_val));                    \
+  }
+ATTRIBUTES_OF_FORTRAN(Comm, comm)
+ATTRIBUTES_OF_FORTRAN(Type, type)
+ATTRIBUTES_OF_FORTRAN(Win, win)
+
+/* --- Requests that the program completes, and representations of data: they are given a state ------------------------------------------- */
+
+struct own_request {
+  int (*query)(void*, mpich_status*);
+  int (*free)(void*);
+  int (*cancel)(void*, int);
+  void* extra_state;
+  int handle;
+  int is_of_fortran;  /* Its functions return their code by their last argument. */
+  struct own_request* next;
+};
+static struct own_request* own_requests;
+typedef void query_of_fortran(void*, mpich_status*, int*);
+typedef void free_of_fortran(void*, int*);
+typedef void cancel_of_fortran(void*, int*, int*);
+
+static int query_request(void* of, MPI_Status* status) {
+  const struct own_request* const own = of;
+  mpich_status theirs;
+  memset(&theirs, 0, sizeof theirs);
+  int error = MPI_SUCCESS;
+  if (own->is_of_fortran)
+    ((query_of_fortran*)(any_function*)own->query)(own->extra_state, &theirs, &error);
+  else
+    error = own->query(own->extra_state, &theirs);
+  if (error == MPI_SUCCESS) status_in(&theirs, status);
+  return error_in(error);
+}
+static int free_request(void* of) {
+  struct own_request* const own = of;
+  pthread_mutex_lock(&lock);
+  struct own_request** at = &own_requests;
+  while (*at != NULL && *at != own) at = &(*at)->next;
+  if (*at != NULL) *at = own->next;
+  pthread_mutex_unlock(&lock);
+  int error = MPI_SUCCESS;
+  if (own->is_of_fortran)
+    ((free_of_fortran*)(any_function*)own->free)(own->extra_state, &error);
+  else
+    error = own->free(own->extra_state);
+  free(own);
+  return error_in(error);
+}
+static int cancel_request(void* of, int complete) {
+  const struct own_request* const own = of;
+  int error = MPI_SUCCESS;
+  if (own->is_of_fortran)
+    ((cancel_of_fortran*)(any_function*)own->cancel)(own->extra_state, &complete, &error);
+  else
+    error = own->cancel(own->extra_state, complete);
+  return error_in(error);
+}
+
+MPICH_FUNCTION(int, MPI_Grequest_start,
+               (int (*query_fn)(void*, mpich_status*), int (*free_fn)(void*), int (*cancel_fn)(void*, int), void* extra_state,
+                int* request)) {
+  struct own_request* const own = mpich_memory(1, sizeof *own);
+  *own = (struct own_request){query_fn, free_fn, cancel_fn, extra_state, MPICH_REQUEST_NULL, 0, NULL};
+  MPI_Request made = (MPI_Request)0;
+  const int error = weft_abi_MPI_Grequest_start(query_fn == NULL ? NULL : query_request, free_fn == NULL ? NULL : free_request,
+                                                cancel_fn == NULL ? NULL : cancel_request, own, request == NULL ? NULL : &made);
+  if (made == (MPI_Request)0) {
+    free(own);
+    return error_out(error);
+  }
+  *request = own->handle = request_out(made);
+  pthread_mutex_lock(&lock);
+  own->next = own_requests;
+  own_requests = own;
+  pthread_mutex_unlock(&lock);
+  return error_out(error);
+}
+void MPII_Grequest_set_lang_f77(int request) {
+  pthread_mutex_lock(&lock);
+  for (struct own_request* own = own_requests; own != NULL; own = own->next)
+    if (own->handle == request) own->is_of_fortran = 1;
+  pthread_mutex_unlock(&lock);
+}
+
+/* It lives as long as the program. */
+struct representation {
+  any_function *read, *write, *extent;
+  void* extra_state;
+  int is_of_fortran;
+};
+typedef int extent_of_mpich(int, MPI_Aint*, void*);
+typedef void extent_of_fortran(int*, MPI_Aint*, void*, int*);
+static int extent_in_file(MPI_Datatype type, MPI_Aint* extent, void* of) {
+  const struct representation* const r = of;
+  int handle = type_out(type), error = MPI_SUCCESS;
+  if (r->is_of_fortran)
+    ((extent_of_fortran*)r->extent)(&handle, extent, r->extra_state, &error);
+  else
+    error = ((extent_of_mpich*)r->extent)(handle, extent, r->extra_state);
+  return error_in(error);
+}
+
+#define CONVERT(name, Count, function)                                                                                            \
+  typedef int name##_of_mpich(void*, int, Count, void*, MPI_Offset, void*);                                                      \
+  typedef void name##_of_fortran(void*, int*, Count*, void*, MPI_Offset*, void*, int*);                                          \
+  static int name(void* buffer, MPI_Datatype type, Count count, void* file, MPI_Offset position, void* of) {                     \
+    const struct representation* const r = of;                                                                                   \
+    int handle = type_out(type), error = MPI_SUCCESS;                                                                            \
+    if (r->is_of_fortran)                                                                                                        \
+      ((name##_of_fortran*)r->function)(buffer, &handle, &count, file, &position, r->extra_state, &error);                       \
+    else                                                                                                                         \
+      error = ((name##_of_mpich*)r->function)(buffer, handle, count, file, position, r->extra_state);                            \
+    return error_in(error);                                                                                                      \
+  }
+CONVERT(convert_reading, int, read)
+CONVERT(convert_writing, int, write)
+CONVERT(convert_reading_c, MPI_Count, read)
+CONVERT(convert_writing_c, MPI_Count, write)
+
+#define REGISTER(name, ending)                                                                                                     \
+  MPICH_FUNCTION(int, name, (const char* datarep, any_function* read, any_function* write, any_function* extent, void* extra_state)) { \
+    struct representation* const r = mpich_memory(1, sizeof *r);                                                                   \
+    *r = (struct representation){read, write, extent, extra_state, is_fortran(__builtin_return_address(0))};                       \
+    const int error = weft_abi_##name(datarep, read == NULL ? NULL : convert_reading##ending,                                      \
+                                      write == NULL ? NULL : convert_writing##ending, extent == NULL ? NULL : extent_in_file, r);  \
+    if (error != MPI_SUCCESS) free(r);                                                                                             \
+    return error_out(error);                                                                                                       \
+  }
+REGISTER(MPI_Register_datarep, )
+REGISTER(MPI_Register_datarep_c, _c)

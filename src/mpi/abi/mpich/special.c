@@ -1,0 +1,272 @@
+/* The functions of MPICH's interface that write_mpich.py cannot write by its rule. */
+#include <stdarg.h>
+
+#include "functions.h"
+
+/* --- Requests ------------------------------------------------------------------------------------------------------------------ */
+
+/* Requests that are complete mostly have gone: MPI_REQUEST_NULL is what comes back. */
+MPICH_FUNCTION(int, MPI_Waitall, (int count, int* array_of_requests, mpich_status* array_of_statuses)) {
+  const int wants = array_of_statuses != MPICH_STATUS_IGNORE && array_of_statuses != NULL;
+  MPICH_ARRAY(MPI_Request, requests, array_of_requests == NULL ? 0 : count);
+  MPICH_ARRAY(MPI_Status, statuses, wants ? count : 0);
+  for (long i = 0; i < requests_count; ++i) requests[i] = request_in(array_of_requests[i]);
+  for (long i = 0; i < statuses_count; ++i) status_begin(&statuses[i]);
+  const int error = weft_abi_MPI_Waitall(count, array_of_requests == NULL ? NULL : requests, wants ? statuses : MPI_STATUSES_IGNORE);
+  for (long i = 0; i < requests_count; ++i)
+    if (requests[i] == MPI_REQUEST_NULL) array_of_requests[i] = MPICH_REQUEST_NULL;  /* Another one is as it was. */
+  for (long i = 0; i < statuses_count; ++i) status_out(&statuses[i], &array_of_statuses[i]);
+  MPICH_END(requests);
+  MPICH_END(statuses);
+  return error_out(error);
+}
+
+/* The new communicator is written after the return, when the request is complete, as four bytes with MPICH's marks. */
+int weft_marked_idup(MPI_Comm comm, MPI_Info info, int* newcomm, int null, unsigned made, MPI_Request* request);
+static int idup(int comm, MPI_Info info, int* newcomm, int* request) {
+  MPI_Request made = (MPI_Request)0;
+  const int error = weft_marked_idup(comm_in(comm), info, newcomm, MPICH_COMM_NULL, (unsigned)MPICH_MADE(MPICH_COMM_NULL, 0),
+                                     request == NULL ? NULL : &made);
+  if (made != (MPI_Request)0) *request = request_out(made);
+  return error_out(error);
+}
+MPICH_FUNCTION(int, MPI_Comm_idup, (int comm, int* newcomm, int* request)) { return idup(comm, MPI_INFO_NULL, newcomm, request); }
+MPICH_FUNCTION(int, MPI_Comm_idup_with_info, (int comm, int info, int* newcomm, int* request)) {
+  return idup(comm, info_in(info), newcomm, request);
+}
+
+/* --- Statuses: the same bytes in C and in Fortran -------------------------------------------------------------------------------- */
+
+#define STATUS_COPY(name)                                      \
+  MPICH_FUNCTION(int, name, (const void* given, void* made)) { \
+    memcpy(made, given, sizeof(mpich_status));                 \
+    return MPI_SUCCESS;                                        \
+  }
+STATUS_COPY(MPI_Status_c2f)
+STATUS_COPY(MPI_Status_f2c)
+STATUS_COPY(MPI_Status_c2f08)
+STATUS_COPY(MPI_Status_f082c)
+STATUS_COPY(MPI_Status_f2f08)
+STATUS_COPY(MPI_Status_f082f)
+
+/* --- Datatypes ---------------------------------------------------------------------------------------------------------------------- */
+
+static void types_out(const MPI_Datatype* from, int* to, long count) {
+  for (long i = 0; to != NULL && i < count; ++i) to[i] = type_out(from[i]);
+}
+
+/* Where constants stand among the numbers that say how a datatype was made: at the end the order of a subarray; in those of a
+   distributed array ways and sizes of the distribution, in `dimensions` each. */
+static void numbers_out(int combiner, int* numbers, int count, int has_large_counts) {
+  if (numbers == NULL || count < 1) return;
+  if (combiner == MPI_COMBINER_SUBARRAY) numbers[count - 1] = order_out(numbers[count - 1]);
+  if (combiner != MPI_COMBINER_DARRAY || count < 4) return;
+  const int dimensions = numbers[2], first = has_large_counts ? 3 : 3 + dimensions;
+  for (int i = 0; i < dimensions; ++i) {
+    numbers[first + i] = distribution_out(numbers[first + i]);
+    numbers[first + dimensions + i] = distribution_size_out(numbers[first + dimensions + i]);
+  }
+  numbers[count - 1] = order_out(numbers[count - 1]);
+}
+
+MPICH_FUNCTION(int, MPI_Type_get_contents,
+               (int datatype, int max_integers, int max_addresses, int max_datatypes, int* array_of_integers,
+                MPI_Aint* array_of_addresses, int* array_of_datatypes)) {
+  const MPI_Datatype of = type_in(datatype);
+  int integers = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
+  MPICH_ARRAY(MPI_Datatype, made, max_datatypes);
+  const int error = weft_abi_MPI_Type_get_contents(of, max_integers, max_addresses, max_datatypes, array_of_integers,
+                                                   array_of_addresses, array_of_datatypes == NULL ? NULL : made);
+  if (error == MPI_SUCCESS && weft_abi_MPI_Type_get_envelope(of, &integers, &addresses, &types, &combiner) == MPI_SUCCESS) {
+    numbers_out(combiner, array_of_integers, integers, 0);
+    types_out(made, array_of_datatypes, types);
+  }
+  MPICH_END(made);
+  return error_out(error);
+}
+
+MPICH_FUNCTION(int, MPI_Type_get_contents_c,
+               (int datatype, MPI_Count max_integers, MPI_Count max_addresses, MPI_Count max_large_counts, MPI_Count max_datatypes,
+                int* array_of_integers, MPI_Aint* array_of_addresses, MPI_Count* array_of_large_counts, int* array_of_datatypes)) {
+  const MPI_Datatype of = type_in(datatype);
+  MPI_Count integers = 0, addresses = 0, large = 0, types = 0;
+  int combiner = MPI_COMBINER_NAMED;
+  MPICH_ARRAY(MPI_Datatype, made, max_datatypes);
+  const int error = weft_abi_MPI_Type_get_contents_c(of, max_integers, max_addresses, max_large_counts, max_datatypes, array_of_integers,
+                                                     array_of_addresses, array_of_large_counts, array_of_datatypes == NULL ? NULL : made);
+  if (error == MPI_SUCCESS &&
+      weft_abi_MPI_Type_get_envelope_c(of, &integers, &addresses, &large, &types, &combiner) == MPI_SUCCESS) {
+    numbers_out(combiner, array_of_integers, (int)integers, large != 0);
+    types_out(made, array_of_datatypes, (long)types);
+  }
+  MPICH_END(made);
+  return error_out(error);
+}
+
+/* Functions of MPI-1, by the newer one. */
+#define BOUND(name, wanted)                                                                                          \
+  MPICH_FUNCTION(int, name, (int datatype, MPI_Aint* to)) {                                                          \
+    MPI_Aint lower = 0, extent = 0;                                                                                  \
+    const int error = weft_abi_MPI_Type_get_extent(type_in(datatype), &lower, to == NULL ? NULL : &extent);          \
+    if (error == MPI_SUCCESS) *to = wanted;                                                                          \
+    return error_out(error);                                                                                         \
+  }
+BOUND(MPI_Type_extent, extent)
+BOUND(MPI_Type_lb, lower)
+BOUND(MPI_Type_ub, lower + extent)
+
+/* --- Buffers for MPI_Bsend ------------------------------------------------------------------------------------------------------------ */
+
+/* A program of MPICH counts 96 bytes beside the data of each message, weft 512. weft keeps the data in memory of its own, and the
+   size only says when a message is one too many. So it is told a size in which as many messages have room as in the program's,
+   from which that one follows again. */
+enum { mpich_overhead = 96 };
+static MPI_Count size_in(MPI_Count size) {
+  return size < 0 ? size : size / mpich_overhead * MPI_BSEND_OVERHEAD + size % mpich_overhead;
+}
+static MPI_Count size_out(MPI_Count size) { return size / MPI_BSEND_OVERHEAD * mpich_overhead + size % MPI_BSEND_OVERHEAD; }
+
+/* OF: what the buffer belongs to, with a comma behind it, as parameter, argument and converted argument. */
+#define BUFFERS_OF(attach, detach, Count, ending, PARAMETER, ARGUMENT)                                                 \
+  MPICH_FUNCTION(int, attach##ending, (PARAMETER void* buffer, Count size)) {                                          \
+    return error_out(weft_abi_##attach##_c(ARGUMENT attached_in(buffer), size_in(size)));                              \
+  }                                                                                                                    \
+  MPICH_FUNCTION(int, detach##ending, (PARAMETER void* buffer_addr, Count* size)) {                                    \
+    MPI_Count taken = 0;                                                                                               \
+    const int error = weft_abi_##detach##_c(ARGUMENT buffer_addr, size == NULL ? NULL : &taken);                       \
+    if (error != MPI_SUCCESS) return error_out(error);                                                                 \
+    *(void**)buffer_addr = attached_out(*(void**)buffer_addr);                                                         \
+    taken = size_out(taken);                                                                                           \
+    *size = (Count)taken == taken ? (Count)taken : (Count)MPI_UNDEFINED;                                               \
+    return MPI_SUCCESS;                                                                                                \
+  }
+#define COMMA ,
+#define NOTHING
+#define BUFFERS(Count, ending)                                                                                         \
+  BUFFERS_OF(MPI_Buffer_attach, MPI_Buffer_detach, Count, ending, NOTHING, NOTHING)                                    \
+  BUFFERS_OF(MPI_Comm_attach_buffer, MPI_Comm_detach_buffer, Count, ending, int comm COMMA, comm_in(comm) COMMA)       \
+  BUFFERS_OF(MPI_Session_attach_buffer, MPI_Session_detach_buffer, Count, ending, int session COMMA, session_in(session) COMMA)
+BUFFERS(int, )
+BUFFERS(MPI_Count, _c)
+
+/* --- Texts for which MPICH's programs have less room -------------------------------------------------------------------------------- */
+
+enum { mpich_processor_name = 128, mpich_port_name = 256 };
+
+MPICH_FUNCTION(int, MPI_Get_processor_name, (char* name, int* resultlen)) {
+  char text[MPI_MAX_PROCESSOR_NAME] = "";
+  int length = 0;
+  const int error = weft_abi_MPI_Get_processor_name(name == NULL ? NULL : text, resultlen == NULL ? NULL : &length);
+  if (error != MPI_SUCCESS) return error_out(error);
+  if (length >= mpich_processor_name) length = mpich_processor_name - 1;
+  memcpy(name, text, (size_t)length);
+  name[length] = '\0';
+  *resultlen = length;
+  return MPI_SUCCESS;
+}
+
+static int port_out(int error, const char* text, char* port_name) {
+  if (error != MPI_SUCCESS) return error_out(error);
+  if (strlen(text) >= mpich_port_name) return error_out(MPI_ERR_PORT);
+  strcpy(port_name, text);
+  return MPI_SUCCESS;
+}
+MPICH_FUNCTION(int, MPI_Open_port, (int info, char* port_name)) {
+  char text[MPI_MAX_PORT_NAME] = "";
+  return port_out(weft_abi_MPI_Open_port(info_in(info), port_name == NULL ? NULL : text), text, port_name);
+}
+MPICH_FUNCTION(int, MPI_Lookup_name, (const char* service_name, int info, char* port_name)) {
+  char text[MPI_MAX_PORT_NAME] = "";
+  return port_out(weft_abi_MPI_Lookup_name(service_name, info_in(info), port_name == NULL ? NULL : text), text, port_name);
+}
+
+/* --- Processes that start later -------------------------------------------------------------------------------------------------------- */
+
+static void codes_out(int* codes, long count) {
+  for (long i = 0; codes != NULL && i < count; ++i) codes[i] = error_out(codes[i]);
+}
+
+MPICH_FUNCTION(int, MPI_Comm_spawn,
+               (const char* command, char** argv, int maxprocs, int info, int root, int comm, int* intercomm, int* array_of_errcodes)) {
+  MPI_Comm made = (MPI_Comm)0;
+  for (int i = 0; array_of_errcodes != NULL && i < maxprocs; ++i) array_of_errcodes[i] = MPI_SUCCESS;
+  const int error = weft_abi_MPI_Comm_spawn(command, argv, maxprocs, info_in(info), rank_in(root), comm_in(comm),
+                                            intercomm == NULL ? NULL : &made, array_of_errcodes);
+  codes_out(array_of_errcodes, maxprocs);
+  if (made != (MPI_Comm)0) *intercomm = comm_out(made);
+  return error_out(error);
+}
+
+/* The arguments that say what is started count at the root alone. */
+MPICH_FUNCTION(int, MPI_Comm_spawn_multiple,
+               (int count, char** array_of_commands, char*** array_of_argv, const int* array_of_maxprocs, const int* array_of_info,
+                int root, int comm, int* intercomm, int* array_of_errcodes)) {
+  const MPI_Comm of = comm_in(comm);
+  int rank = -1;
+  if (of != (MPI_Comm)0 && of != MPI_COMM_NULL) weft_abi_MPI_Comm_rank(of, &rank);
+  const int is_root = rank == root;
+  MPICH_ARRAY(MPI_Info, infos, is_root && array_of_info != NULL ? count : 0);
+  for (long i = 0; i < infos_count; ++i) infos[i] = info_in(array_of_info[i]);
+  MPI_Comm made = (MPI_Comm)0;
+  const int error = weft_abi_MPI_Comm_spawn_multiple(count, array_of_commands, array_of_argv, array_of_maxprocs,
+                                                     is_root && array_of_info != NULL ? infos : NULL, rank_in(root), of,
+                                                     intercomm == NULL ? NULL : &made, array_of_errcodes);
+  MPICH_END(infos);
+  /* A process that has started has code 0 in both. */
+  long started = 0;
+  for (int i = 0; is_root && array_of_maxprocs != NULL && i < count; ++i) started += array_of_maxprocs[i];
+  codes_out(array_of_errcodes, started);
+  if (made != (MPI_Comm)0) *intercomm = comm_out(made);
+  return error_out(error);
+}
+
+/* --- Others ------------------------------------------------------------------------------------------------------------------------------ */
+
+MPICH_FUNCTION(int, MPI_Pcontrol, (const int level, ...)) { return error_out(weft_abi_MPI_Pcontrol(level)); }
+
+MPICH_FUNCTION(int, MPI_Info_create_env, (int argc, char** argv, int* info)) {
+  MPI_Info made = (MPI_Info)0;
+  const int error = weft_abi_MPI_Info_create_env(argc, argv, info == NULL ? NULL : &made);
+  if (made != (MPI_Info)0) *info = info_out(made);
+  return error_out(error);
+}
+
+/* This library does not speak the standard's interface. */
+MPICH_FUNCTION(int, MPI_Abi_get_version, (int* abi_major, int* abi_minor)) {
+  if (abi_major != NULL) *abi_major = -1;
+  if (abi_minor != NULL) *abi_minor = -1;
+  return MPI_SUCCESS;
+}
+
+MPICH_FUNCTION(int, MPI_T_event_get_info,
+               (int event_index, char* name, int* name_len, int* verbosity, int* array_of_datatypes, MPI_Aint* array_of_displacements,
+                int* num_elements, MPI_T_enum* enumtype, int* info, char* desc, int* desc_len, int* bind)) {
+  const int room = num_elements == NULL || array_of_datatypes == NULL ? 0 : *num_elements;
+  MPICH_ARRAY(MPI_Datatype, types, room);
+  MPI_Info made = (MPI_Info)0;
+  const int error = weft_abi_MPI_T_event_get_info(event_index, name, name_len, verbosity, array_of_datatypes == NULL ? NULL : types,
+                                                  array_of_displacements, num_elements, enumtype, info == NULL ? NULL : &made, desc,
+                                                  desc_len, bind);
+  if (error == MPI_SUCCESS) {
+    if (verbosity != NULL) *verbosity = verbosity_out(*verbosity);
+    if (bind != NULL) *bind = bound_out(*bind);
+    if (num_elements != NULL) types_out(types, array_of_datatypes, room < *num_elements ? room : *num_elements);
+    if (made != (MPI_Info)0) *info = info_out(made);
+  }
+  MPICH_END(types);
+  return error_out(error);
+}
+
+/* --- Beyond the standard, as MPICH has it --------------------------------------------------------------------------------------------------- */
+
+MPICH_FUNCTION(int, MPIX_Query_cuda_support, (void)) { return 0; }
+MPICH_FUNCTION(int, MPIX_Query_hip_support, (void)) { return 0; }
+MPICH_FUNCTION(int, MPIX_Query_ze_support, (void)) { return 0; }
+MPICH_FUNCTION(int, MPIX_GPU_query_support, (int kind, int* is_supported)) {
+  (void)kind;
+  *is_supported = 0;
+  return MPI_SUCCESS;
+}
+MPICH_FUNCTION(int, MPIX_Delete_error_class, (int errorclass)) { return error_out(weft_abi_MPI_Remove_error_class(error_in(errorclass))); }
+MPICH_FUNCTION(int, MPIX_Delete_error_code, (int errorcode)) { return error_out(weft_abi_MPI_Remove_error_code(error_in(errorcode))); }
+MPICH_FUNCTION(int, MPIX_Delete_error_string, (int errorcode)) { return error_out(weft_abi_MPI_Remove_error_string(error_in(errorcode))); }
