@@ -134,6 +134,16 @@ if(Python3_FOUND)
     BUILD_RPATH "\$ORIGIN" INSTALL_RPATH "\$ORIGIN" BUILD_WITH_INSTALL_RPATH ON)
   add_dependencies(weft-abi ${mpich_targets})
 
+  # By this name modules look for MPI that know several interfaces (mpi4py). Where linkers look it would be taken for the
+  # library of weft's mpi.h.
+  add_library(weft-module-libmpi SHARED ${mpich_written}/library.c)
+  target_link_options(weft-module-libmpi PRIVATE -Wl,-soname,libmpi.so.12 -Wl,--auxiliary,libweft-process-mpich.so
+    -Wl,--auxiliary,libweft-mpich.so -Wl,--auxiliary,libweft.so.${weft_soversion})
+  set_target_properties(weft-module-libmpi PROPERTIES OUTPUT_NAME libmpi.so PREFIX "" SUFFIX "" NO_SONAME ON C_STANDARD 11
+    LIBRARY_OUTPUT_DIRECTORY ${weft_home}/modules BUILD_RPATH "\$ORIGIN/.." INSTALL_RPATH "\$ORIGIN/.." BUILD_WITH_INSTALL_RPATH ON)
+  add_dependencies(weft-module-libmpi weft-mpich weft-process-mpich)
+  add_dependencies(weft-abi weft-module-libmpi)
+
   # In weft-host nothing stands before the C library but what it has itself. So libraries that are preloaded there, tools that
   # need MPI by one of these names, find in a folder for it libraries that bring nothing else.
   set(host_targets)
@@ -297,6 +307,7 @@ if(PROJECT_IS_TOP_LEVEL)
   install(TARGETS weft-shared LIBRARY DESTINATION ${weft_installed_home} COMPONENT runtime NAMELINK_SKIP)
   if(TARGET weft-abi)
     install(TARGETS weft-process ${abi_targets} ${mpich_targets} LIBRARY DESTINATION ${weft_installed_home} COMPONENT runtime)
+    install(TARGETS weft-module-libmpi LIBRARY DESTINATION ${weft_installed_home}/modules COMPONENT runtime)
     install(TARGETS ${host_targets} LIBRARY DESTINATION ${weft_installed_home}/host COMPONENT runtime)
     install(FILES ${weft_home}/libmpi_abi.so DESTINATION ${weft_installed_home})
   endif()

@@ -428,3 +428,10 @@ foreach(script IN LISTS scripts)
   set_tests_properties(multi.${name} PROPERTIES LABELS multi TIMEOUT 300 PROCESSORS 2
     SKIP_RETURN_CODE 77)
 endforeach()
+
+# A wheel of what this build installs, in an environment of its own.
+if(PROJECT_IS_TOP_LEVEL AND TARGET weft-abi AND TARGET weftrun AND NOT WEFT_SANITIZE)
+  add_test(NAME packages.wheel COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/packages/wheel.py ${PROJECT_BINARY_DIR}
+    ${PROJECT_VERSION} ${CMAKE_C_COMPILER})
+  set_tests_properties(packages.wheel PROPERTIES LABELS packages TIMEOUT 600 PROCESSORS 2 SKIP_RETURN_CODE 77)
+endif()

@@ -432,7 +432,7 @@ void put_behind(weft::job_program& program, const std::string& variable, const s
 void lend_mpi_library(weft::job_program& program) {
   if (const std::string libraries = weft::library_beside_this(WEFT_LIBRARIES);
       program.opens_modules && !libraries.empty())
-    return put_behind(program, "LD_LIBRARY_PATH", libraries);
+    return put_behind(program, "LD_LIBRARY_PATH", libraries + ":" + libraries + "/modules");
   if (const std::string library = weft::mpi_library_for(in_its_directory(program));
       !library.empty())
     put_behind(program, "LD_PRELOAD", library);

@@ -254,6 +254,22 @@ bool opened_libraries::is_own(const std::string& path) const {
 
 // --- Loading ----------------------------------------------------------------------------------------
 
+// In a program that was not linked so from the start, the functions of MPI mean the standard's interface.
+void check_interface(const elf_file& file) {
+  for (const std::uint64_t index : file.needed()) {
+    const std::string_view name = file.string_at(index);
+    if (!is_mpich_library(name)) continue;
+    void* const functions =
+        ::dlopen(std::string(mpich_functions_library).c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    if (functions == nullptr)
+      throw error(formatted(
+          "{}: needs {}, the interface of MPICH before version 5, which this program does not have: build it with "
+          "mpicc_abi, or let weftrun start the system's interpreter, a process for each rank",
+          file.path(), name));
+    ::dlclose(functions);
+  }
+}
+
 // The library, and those of its libraries that each rank is to have too and that are not there yet.
 opened_libraries::opened& opened_libraries::collect(const std::string& path,
                                                     std::vector<std::unique_ptr<opened>>& fresh) {
@@ -261,6 +277,7 @@ opened_libraries::opened& opened_libraries::collect(const std::string& path,
   fresh.push_back(std::make_unique<opened>(path));
   opened& one = *fresh.back();
   const elf_file& file = one.source.file;
+  check_interface(file);
   for (const std::uint64_t index : file.needed()) {
     const std::string name(file.string_at(index));
     if (linked(name, {}) != nullptr) continue;
