@@ -8,6 +8,7 @@
 #include "collective/collective_turn.hpp"
 #include "collective/collectives.hpp"
 #include "rank/messages.hpp"
+#include "rank/request_watch.hpp"
 
 namespace weft {
 namespace detail {
@@ -23,6 +24,15 @@ void wait_for_turn(worker& here, member& m, std::uint64_t ticket, const wait_des
   } const mine{m, m.waiting->emplace(ticket, &comes).first};
   here.wait(comes, why);
   here.check_stopped();  // The one before may have ended by unwinding.
+}
+
+void note_entered(const rank_state& me, const communicator_state& c, std::uint64_t turn) {
+  if (diagnosis::race_watch* const races = me.watch->races(); races != nullptr)
+    races->entered(me.number, c.context, turn);
+}
+void note_left(const rank_state& me, const communicator_state& c, std::uint64_t turn) noexcept {
+  if (diagnosis::race_watch* const races = me.watch->races(); races != nullptr)
+    races->left(me.number, c.context, turn);
 }
 
 void tell_next(worker& here, member& m) noexcept {

@@ -88,7 +88,11 @@ std::unique_ptr<face_job> begin(job& j, handler_numbers& of_messages) {
   for (const auto& r : j.ranks) {
     auto& mine = static_cast<rank_state&>(*r);
     mine.shared = made.get();
-    if (j.checks != nullptr) mine.watch = std::make_shared<request_watch>();
+    if (j.checks == nullptr) continue;
+    mine.watch = std::make_shared<request_watch>();
+    if (j.node_of_process.empty())
+      mine.watch->look_for_races(
+          diagnosis::race_watch::of(*j.checks, static_cast<int>(j.places.size())));
   }
   std::vector<int> numbers(j.places.size());
   std::iota(numbers.begin(), numbers.end(), 0);

@@ -32,6 +32,13 @@ void wait_for_turn(worker& here, member& m, std::uint64_t ticket, const wait_des
 // Called when the turn has moved on while collectives wait for theirs: makes the next one ready.
 void tell_next(worker& here, member& m) noexcept;
 
+// In a checked job: what the rank has done until it enters happened before what the others do once they have left
+// (diagnosis/races.hpp).
+[[gnu::noinline, gnu::cold]] void note_entered(const rank_state& me, const communicator_state& c,
+                                               std::uint64_t turn);
+[[gnu::noinline, gnu::cold]] void note_left(const rank_state& me, const communicator_state& c,
+                                            std::uint64_t turn) noexcept;
+
 // For the accounts: which ranks wait for which in this collective, by its name.
 [[nodiscard]] inline collective_relation relation_of(const collective_call& call) noexcept {
   if (call.root == no_root) return collective_relation::all;
@@ -72,11 +79,15 @@ class collective_turn {
     if (member_.asked.turn == member_.turn) [[unlikely]]
       answer_early_question();
     ++me_.counts.collectives;
+    if (me_.watch != nullptr) [[unlikely]]
+      note_entered(me_, c, member_.turn);
     if (tracing()) [[unlikely]]
       begin_traced();
   }
   ~collective_turn() {
     member_.moving = false;
+    if (me_.watch != nullptr) [[unlikely]]
+      note_left(me_, c_, member_.turn);
     end_turn();
     if (tracing()) [[unlikely]]
       end_traced();

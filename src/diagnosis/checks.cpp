@@ -10,6 +10,7 @@
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/stack_trace.hpp"
+#include "diagnosis/races.hpp"
 
 namespace weft::diagnosis {
 
@@ -106,12 +107,18 @@ void job_checks::tell() {
   for (const finding& f : findings) {
     std::string line = f.severity == finding::kind::error ? "check: error: " : "check: ";
     std::string_view rest = f.text;
+    const bool names_must_differ = rest.starts_with(names_differ_mark);
+    if (names_must_differ) rest.remove_prefix(1);
+    std::set<std::string> names;
     for (const call_list& place : f.places) {
       const std::size_t at = rest.find(place_mark);
-      line += formatted("{}{}", rest.substr(0, at), name_of(symbols, place));
+      const std::string name = name_of(symbols, place);
+      names.insert(name);
+      line += formatted("{}{}", rest.substr(0, at), name);
       rest.remove_prefix(at + 1);
     }
     line.append(rest);
+    if (names_must_differ && names.size() < f.places.size()) continue;
     // Copies of a program have other addresses for the same places.
     if (f.places.empty() || told_.insert(without_ranks(line)).second) log_text(line);
   }

@@ -1,6 +1,7 @@
 #include "rank/request_watch.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -84,6 +85,29 @@ bool overlap(const operation& a, const operation& b) {
 
 bool has_memory(const operation& op) noexcept {
   return op.what != operation::kind::collective && op.bytes != 0;
+}
+
+using diagnosis::memory_range;
+
+std::vector<memory_range> ranges_of(const std::vector<interval>& pieces) {
+  std::vector<memory_range> ranges;
+  for (const interval& piece : pieces)
+    if (piece.begin != piece.end) ranges.push_back({piece.begin, piece.end});
+  return ranges;
+}
+
+// A sum by which memory that has changed is recognised. Of long memory the first bytes count.
+constexpr std::size_t summed_bytes_max = 1 << 20;
+std::uint64_t sum_of(const std::vector<memory_range>& memory) {
+  std::uint64_t sum = 0xcbf29ce484222325;
+  std::size_t left = summed_bytes_max;
+  for (const memory_range& range : memory) {
+    const auto* const bytes = reinterpret_cast<const unsigned char*>(range.begin);
+    const std::size_t count = std::min<std::size_t>(range.end - range.begin, left);
+    for (std::size_t i = 0; i < count; ++i) sum = (sum ^ bytes[i]) * 0x100000001b3;
+    left -= count;
+  }
+  return sum;
 }
 
 }  // namespace
@@ -170,6 +194,109 @@ void request_watch::used(diagnosis::job_checks& to, int rank, const char* call,
             {diagnosis::calls_here(), other->calls}});
 }
 
+// --- Memory of operations under way ----------------------------------------------------------------
+
+request_watch::active* request_watch::find_active(const operation& op) noexcept {
+  const auto found = by_operation_.find(&op);
+  return found == by_operation_.end() ? nullptr : &*found->second;
+}
+
+void request_watch::hold(const active& by, const std::vector<memory_range>& memory, bool writes) {
+  if (races_ == nullptr) return;
+  for (const memory_range& where : memory)
+    races_->begin({by.op->owner->number, where, writes, {by.op}, by.call, by.calls}, true);
+}
+
+void request_watch::use_memory(const operation& op, const char* call) {
+  active* const mine = find_active(op);
+  if (mine == nullptr) return;
+  mine->call = call;
+  if (!has_memory(op)) return;
+  const bool receives = op.what == operation::kind::recv;
+  mine->memory = ranges_of(pieces_of(op));
+  mine->sum = sum_of(mine->memory);
+  mine->is_final = !receives;
+  hold(*mine, mine->memory, receives);
+}
+
+void request_watch::tell_changed(diagnosis::job_checks& to, active& by) {
+  const std::uint64_t sum = sum_of(by.memory);
+  if (sum == by.sum) return;
+  by.sum = sum;
+  std::size_t bytes = 0;
+  for (const memory_range& range : by.memory) bytes += range.end - range.begin;
+  const bool receives = by.op->what == operation::kind::recv;
+  to.add({diagnosis::finding::kind::error,
+          formatted("rank {} has written to the {} bytes that {}, started in {}, {}: leave them "
+                    "alone until it has been waited for",
+                    by.op->owner->number, bytes, by.call, diagnosis::place_mark,
+                    receives ? "receives into" : "sends from"),
+          {by.calls}});
+}
+
+void request_watch::waited_for(diagnosis::job_checks& to, const operation& op) {
+  active* const mine = find_active(op);
+  if (mine != nullptr && mine->is_final && !mine->memory.empty()) tell_changed(to, *mine);
+}
+
+void request_watch::came_at_once(const operation& op) {
+  active* const mine = find_active(op);
+  if (mine == nullptr || mine->memory.empty()) return;
+  mine->sum = sum_of(mine->memory);
+  mine->is_final = true;
+}
+
+void request_watch::look_at_unmatched(diagnosis::job_checks& to, const operation& op) {
+  active* const mine = find_active(op);
+  if (mine != nullptr && !mine->is_final && !mine->memory.empty()) tell_changed(to, *mine);
+}
+
+void request_watch::will_use(const char* call, const segments& memory, bool writes) {
+  std::erase_if(to_be_used_, [&](const to_be_used& u) { return std::strcmp(u.call, call) != 0; });
+  if (memory.size() == 0) return;
+  operation use;
+  set_memory(use, memory);
+  to_be_used_.push_back({call, ranges_of(pieces_of(use)), writes});
+}
+
+void request_watch::started_collective(const operation& op, const char* call) {
+  const auto uses = std::exchange(to_be_used_, {});
+  active* const mine = find_active(op);
+  if (mine == nullptr) return;
+  mine->call = call;
+  const auto is_written = [&](const memory_range& range) {
+    return std::ranges::any_of(uses, [&](const to_be_used& u) {
+      return u.writes && std::ranges::any_of(u.memory, [&](const memory_range& other) {
+               return other.overlaps(range);
+             });
+    });
+  };
+  for (const to_be_used& u : uses) {
+    hold(*mine, u.memory, u.writes);
+    if (u.writes) continue;
+    for (const memory_range& range : u.memory)
+      if (!is_written(range)) mine->memory.push_back(range);
+  }
+  mine->sum = sum_of(mine->memory);
+  mine->is_final = true;
+}
+
+void request_watch::freed(const operation& op, const rank_counts& now) {
+  if (const entry* const e = find(op); e != nullptr)
+    freed_.push_back({*e, now.received, now.collectives});
+}
+
+void request_watch::tell_freed(diagnosis::job_checks& to, const rank_state& of, const char* call) {
+  for (const freed_request& f : std::exchange(freed_, {}))
+    if (f.received == of.counts.received && f.collectives == of.counts.collectives)
+      to.add({diagnosis::finding::kind::warning,
+              formatted("rank {} freed the request of {}, started in {}, without having waited for "
+                        "it, and received nothing between then and {} by which it could know that "
+                        "it is over: complete it by MPI_Wait or MPI_Test",
+                        of.number, f.what.call, diagnosis::place_mark, call),
+              {f.what.calls}});
+}
+
 const request_watch::entry* request_watch::find(const operation& op) const noexcept {
   const auto found = by_operation_.find(&op);
   return found == by_operation_.end() ? nullptr : &*found->second;
@@ -184,6 +311,10 @@ void request_watch::ended(const operation& op) noexcept {
   const auto found = by_operation_.find(&op);
   if (found == by_operation_.end()) return;
   const active& gone = *found->second;
+  if (races_ != nullptr) {
+    races_->end(op.owner->number, {&op});
+    races_->end_of_request(op.owner->number, &op);
+  }
   if (gone.in != nullptr) gone.in->remove(gone.at);
   active_.erase(found->second);
   by_operation_.erase(found);

@@ -1,13 +1,17 @@
-// What a job with `check` on looks for in the messages of its ranks: requests whose memory overlaps, requests and
+// What a job with `check` on looks for in the messages of its ranks: requests whose memory overlaps or changes, requests and
 // messages that nobody concluded.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <list>
 #include <map>
+#include <memory>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "diagnosis/checks.hpp"
+#include "diagnosis/races.hpp"
 #include "rank/state.hpp"
 
 namespace weft::detail {
@@ -17,6 +21,11 @@ class request_watch {
  public:
   // Called before the operation can be matched. Adds a finding when its memory overlaps another's.
   void started(diagnosis::job_checks& to, const operation& op);
+  // Its memory is in use from now on, by `call`, until ended(). Not of a partitioned message, whose parts the program fills in
+  // meanwhile.
+  void use_memory(const operation& op, const char* call);
+  // Called when the program has waited for it: adds a finding when memory that nobody may change has changed.
+  void waited_for(diagnosis::job_checks& to, const operation& op);
   // Notes which call of the program started an active operation. `call` lives as long as the job.
   void name(const operation& op, const char* call) noexcept;
   void ended(const operation& op) noexcept;
@@ -24,6 +33,17 @@ class request_watch {
   // where the call writes, itself. Part of it may be an active request's while the call only reads and that one sends.
   void used(diagnosis::job_checks& to, int rank, const char* call, const segments& memory,
             bool writes) const;
+  // Notes memory of the collective that `call` starts next, and that it is that operation's.
+  void will_use(const char* call, const segments& memory, bool writes);
+  void started_collective(const operation& op, const char* call);
+  // Of a receive whose message has come while it was started: what has come is not to be changed.
+  void came_at_once(const operation& op);
+  // Of a receive that nothing has matched: adds a finding when the program has written to its memory.
+  void look_at_unmatched(diagnosis::job_checks& to, const operation& op);
+  // The program has freed the request of an operation that it has not waited for. tell_freed() adds those after which nothing
+  // came to the rank by which it could know that they are over.
+  void freed(const operation& op, const rank_counts& now);
+  void tell_freed(diagnosis::job_checks& to, const rank_state& of, const char* call);
   // Adds what is still active when the rank has ended.
   void look_when_quiescent(diagnosis::job_checks& to) const;
 
@@ -34,6 +54,10 @@ class request_watch {
   };
   // Null: the operation is not active.
   [[nodiscard]] const entry* find(const operation& op) const noexcept;
+
+  // Null in a job of several processes, or of very many ranks.
+  [[nodiscard]] diagnosis::race_watch* races() const noexcept { return races_.get(); }
+  void look_for_races(std::shared_ptr<diagnosis::race_watch> by) { races_ = std::move(by); }
 
  private:
   // From the first byte of an operation to the last. Bytes between them may be somebody else's.
@@ -64,11 +88,30 @@ class request_watch {
   struct active : entry {
     memories* in = nullptr;  // Null: it has no memory.
     memories::by_begin::iterator at;
+    std::vector<diagnosis::memory_range> memory;  // What `sum` is of: bytes that nobody may change.
+    std::uint64_t sum = 0;
+    bool is_final = false;  // The sum holds until the program has waited.
   };
+  struct to_be_used {
+    const char* call;
+    std::vector<diagnosis::memory_range> memory;
+    bool writes;
+  };
+  struct freed_request {
+    entry what;
+    std::uint64_t received;
+    std::uint64_t collectives;
+  };
+  [[nodiscard]] active* find_active(const operation& op) noexcept;
+  void hold(const active& by, const std::vector<diagnosis::memory_range>& memory, bool writes);
+  static void tell_changed(diagnosis::job_checks& to, active& by);
 
   std::list<active> active_;  // In the order of their starts.
   std::unordered_map<const operation*, std::list<active>::iterator> by_operation_;
   memories sent_, received_;
+  std::vector<to_be_used> to_be_used_;
+  std::vector<freed_request> freed_;
+  std::shared_ptr<diagnosis::race_watch> races_;
 };
 
 // Adds a finding for a message that a matched probe took and nobody received.

@@ -65,7 +65,11 @@ operation* new_operation(rank_state& me) {
 }
 
 void watch_start(const operation& op) {
-  if (op.owner->watch != nullptr) op.owner->watch->started(*op.owner->of->checks, op);
+  request_watch* const watch = op.owner->watch.get();
+  if (watch == nullptr) return;
+  watch->started(*op.owner->of->checks, op);
+  if (op.what != operation::kind::collective)
+    watch->use_memory(op, op.what == operation::kind::recv ? "a receive" : "a send");
 }
 
 void watch_end(const operation& op) noexcept {
@@ -146,7 +150,11 @@ void start_persistent(rank_state& me, kept_operation& op) {
 [[gnu::noinline]] message_status conclude_rare(operation*& op) {
   operation* done = op;
   const message_status result = done->result;
-  if (as_kept(done) != nullptr) watch_end(*done);
+  if (as_kept(done) != nullptr) {
+    if (done->owner != nullptr && done->owner->watch != nullptr)
+      done->owner->watch->waited_for(*done->owner->of->checks, *done);
+    watch_end(*done);
+  }
   done->active = false;
   done->counter = nullptr;
   struct release {

@@ -7,6 +7,7 @@
 
 #include "base/format.hpp"
 #include "diagnosis/checks.hpp"
+#include "mpi/datatype/data.hpp"
 #include "rank/request_watch.hpp"
 
 namespace weft::mpi {
@@ -50,11 +51,38 @@ void note_overlap(state& me, const char* call, const parts& given, const parts& 
   }
 }
 
+// Calls visit(races, range, place) for each block.
+template <class Visit>
+static void each_range(state& me, const segments& memory, const Visit& visit) {
+  diagnosis::race_watch* const races = races_of(me);
+  if (races == nullptr || memory.size() == 0) return;
+  const diagnosis::call_list here = diagnosis::calls_here();
+  each_block(memory, [&](const std::byte* at, std::size_t bytes) {
+    visit(*races, diagnosis::memory_range::of(at, bytes), here);
+  });
+}
+
 void note_use(state& me, const char* call, const segments& memory, bool writes) {
   // A persistent collective uses it when it is started.
   const bool is_only_made = std::string_view(call).ends_with("_init");
-  if (me.rank.watch != nullptr && !is_only_made)
-    me.rank.watch->used(*me.rank.of->checks, me.rank.number, call, memory, writes);
+  if (me.rank.watch == nullptr || is_only_made) return;
+  me.rank.watch->used(*me.rank.of->checks, me.rank.number, call, memory, writes);
+  // Of these names only non-blocking collectives come here.
+  if (std::string_view(call).starts_with("MPI_I"))
+    return me.rank.watch->will_use(call, memory, writes);
+  each_range(me, memory, [&](auto& races, const auto& where, const auto& here) {
+    // What it writes is written when it ends, after it has met others.
+    if (writes)
+      races.look(me.rank.number, where, writes, call, here);
+    else
+      races.touch(me.rank.number, where, writes, call, here);
+  });
+}
+
+void note_written(state& me, const char* call, const segments& memory) {
+  each_range(me, memory, [&](auto& races, const auto& where, const auto& here) {
+    races.touch(me.rank.number, where, true, call, here);
+  });
 }
 
 void note_use(state& me, const char* call, const parts& all, bool writes) {

@@ -3,6 +3,7 @@
 #pragma once
 #include "collective/exchange.hpp"
 #include "mpi/object/state.hpp"
+#include "rank/request_watch.hpp"
 
 namespace weft::mpi {
 
@@ -10,10 +11,17 @@ namespace weft::mpi {
 void note_overlap(state& me, const char* call, const detail::parts& given,
                   const detail::parts& taken);
 
+// Null unless the job is checked and has one process.
+[[nodiscard]] inline diagnosis::race_watch* races_of(const state& me) noexcept {
+  return me.rank.watch == nullptr ? nullptr : me.rank.watch->races();
+}
+
 // Adds a finding when memory that a call without a request reads or writes is that of an active request, or when what it
-// writes overlaps itself (rank/request_watch.hpp).
+// writes overlaps itself (rank/request_watch.hpp). What a non-blocking collective uses is noted for it.
 void note_use(state& me, const char* call, const detail::segments& memory, bool writes);
 void note_use(state& me, const char* call, const detail::parts& all, bool writes);
+// The call has written to memory that other ranks may reach.
+void note_written(state& me, const char* call, const detail::segments& memory);
 
 // The part of a buffer with a contiguous datatype.
 [[nodiscard]] inline detail::parts one_part(const void* buffer, MPI_Count count,

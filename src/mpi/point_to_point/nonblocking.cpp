@@ -6,6 +6,7 @@
 #include "mpi/point_to_point/fast_path.hpp"
 #include "mpi/point_to_point/transfer.hpp"
 #include "mpi/point_to_point/type_ledger.hpp"
+#include "rank/request_watch.hpp"
 
 namespace weft::mpi {
 
@@ -85,6 +86,8 @@ void start_receive(state& me, void* buf, MPI_Count count, MPI_Datatype datatype,
       note_posted(me, made.own_work, from.type, count);
     me.rank.home->begin_call();
     begin_receive(me, made.own_work);
+    if (me.rank.watch != nullptr && made.own_work.complete) [[unlikely]]
+      me.rank.watch->came_at_once(made.own_work);
   });
 }
 

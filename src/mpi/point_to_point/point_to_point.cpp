@@ -65,7 +65,9 @@ template <class Meanwhile>
     // What has arrived is used up, whatever fails besides.
     const auto note = [&] {
       if (turn != 0 && arrival.complete() && arrival.message().source >= 0) [[unlikely]]
-        note_received(me, turn, from.comm->shared->context, arrival.message(), from.type, count);
+        note_received(me, turn, from, arrival.message(), count, call);
+      if (turn != 0 && arrival.complete()) [[unlikely]]
+        note_written(me, call, segments(into));
     };
     try {
       meanwhile();
@@ -100,6 +102,8 @@ template <send_mode Mode>
           return send_held(me, to, segments(data), call);
       }
       send_data(me, to, data, Mode, call);
+      if (Mode == send_mode::synchronous && keeps_ledger(me)) [[unlikely]]
+        note_answered(me, to);
     });
   }
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -200,8 +201,13 @@ void tell_status(const request_object& r, MPI_Status* status) noexcept {
 }
 
 void watch_call(const state& me, const operation& op, const char* call) {
-  watch_start(op);
-  me.rank.watch->name(op, call);
+  me.rank.watch->started(*me.rank.of->checks, op);
+  const std::string_view name = call;
+  // The program fills in the parts of a partitioned message while it is started.
+  if (name == "MPI_Psend_init" || name == "MPI_Precv_init")
+    me.rank.watch->name(op, call);
+  else
+    me.rank.watch->use_memory(op, call);
 }
 
 MPI_Request own_request_of_nothing(state& me, const request_object& shared, const route& r,
@@ -221,7 +227,7 @@ MPI_Request add_request(state& me, MPI_Comm comm, weft::request started, const c
   r.needed_details(me.details).started = std::move(started);
   r.work = r.details->started.started();
   if (me.rank.watch != nullptr) [[unlikely]]
-    me.rank.watch->name(*r.work, call);
+    me.rank.watch->started_collective(*r.work, call);
   return handle_of(r);
 }
 
@@ -247,8 +253,18 @@ request_object& checked_request(MPI_Request request) {
   fail(MPI_ERR_REQUEST, "{} is no request, or is complete and was freed", text_of(request));
 }
 
+// In a checked job, before a wait: the program may have written to memory that nothing has been received into yet.
+[[gnu::noinline]] static void look_before_wait(state& me, const request_object& r) {
+  if (r.what == request_object::type::receive && r.own_work.posted_in != nullptr &&
+      !r.is_partitioned())
+    me.rank.watch->look_at_unmatched(*me.rank.of->checks, r.own_work);
+}
+
 void wait_for(state& me, std::span<request_object* const> pending, std::size_t count,
               const wait_names& call) {
+  if (me.rank.watch != nullptr) [[unlikely]]
+    for (const request_object* r : pending)
+      if (r != nullptr) look_before_wait(me, *r);
   std::size_t may_stay_open = 0;
   for (bool first = true;; first = false) {
     const request_object* last = nullptr;
@@ -306,6 +322,10 @@ void wait_for_all(state& me, std::span<const MPI_Request> handles, const wait_na
     last = r;
   }
   if (last != nullptr) {
+    if (me.rank.watch != nullptr) [[unlikely]]
+      for (const MPI_Request handle : handles)
+        if (const auto* const r = find_object<request_object>(handle); r != nullptr)
+          look_before_wait(me, *r);
     c.pending = pending;  // Nobody has run since the first was told where to count.
     me.rank.home->check_stopped();
     trace_wait(
@@ -381,10 +401,29 @@ namespace {
   if (r.what == request_object::type::receive) note_concluded(me, *r.work);
 }
 
+// Likewise, of one that the program has waited for.
+[[gnu::noinline]] static void look_at_conclusion(state& me, const request_object& r) {
+  me.rank.watch->waited_for(*me.rank.of->checks, *r.work);
+  if (r.details != nullptr && r.details->sending)
+    me.rank.watch->waited_for(*me.rank.of->checks, *r.details->sending);
+  look_at_end(me, r);
+  diagnosis::race_watch* const races = me.rank.watch->races();
+  if (races == nullptr || r.from_nobody) return;
+  if (r.is_partitioned() || r.what == request_object::type::generalized) {
+    races->take_all(me.rank.number);
+  } else if (r.what == request_object::type::send && r.work->mode == send_mode::synchronous) {
+    const communicator_object* const c = find_referred(me, r.where);
+    if (c == nullptr)
+      races->take_all(me.rank.number);
+    else
+      races->take_from(me.rank.number, c->shared->to(r.work->peer).number);
+  }
+}
+
 void conclude(state& me, request_object& r, MPI_Request& handle, MPI_Status* status) {
   // A message with nothing unusual about it.
   if (me.rank.watch != nullptr) [[unlikely]]
-    if (r.active && r.work != nullptr && !r.is_interrupted()) look_at_end(me, r);
+    if (r.active && r.work != nullptr && !r.is_interrupted()) look_at_conclusion(me, r);
   if (r.details == nullptr && !is_bad(*r.work)) [[likely]] {
     tell_status(r, status);
     handle = MPI_REQUEST_NULL;
@@ -436,6 +475,8 @@ void start(state& me, request_object& r) {
     note_started(me, op, to == nullptr ? me.rank.number : to->number);
   if (to == nullptr) {
     start_receive(me.rank, op);
+    if (me.rank.watch != nullptr && op.complete) [[unlikely]]
+      me.rank.watch->came_at_once(op);
     return;
   }
   if (d.buffered) return;
@@ -459,6 +500,9 @@ void forget(state& me, request_object& r) {
 
 void free_request(state& me, MPI_Request& handle) {
   request_object& r = checked_request(handle);
+  if (me.rank.watch != nullptr && r.active && r.work != nullptr && !r.from_nobody &&
+      r.what != request_object::type::generalized) [[unlikely]]
+    me.rank.watch->freed(*r.work, me.rank.counts);
   if (r.shared || !r.active || r.complete()) {
     if (r.active && r.what == request_object::type::generalized && r.details->free != nullptr)
       r.details->free(r.details->extra_state);
@@ -502,6 +546,7 @@ void finish_requests(state& me, const char* call, const wait_names& names,
     if (r.what != request_object::type::generalized) pending.push_back(&r);
   });
   if (left != 0 && me.rank.of->checks != nullptr) tell_left_over(me, *first, left, call);
+  if (me.rank.watch != nullptr) me.rank.watch->tell_freed(*me.rank.of->checks, me.rank, call);
   if (me.births != nullptr) tell_inactive(me, session, call);
   for (request_object* r : withdrawn)
     complete(*me.rank.home, *r->work);  // An exchange may still have to send.

@@ -10,6 +10,7 @@
 #include "base/limits.hpp"
 #include "diagnosis/checks.hpp"
 #include "mpi/datatype/datatype_elements.hpp"
+#include "mpi/datatype/overlap.hpp"
 
 namespace weft::mpi {
 
@@ -206,6 +207,7 @@ class type_ledger {
   struct posted {
     envelope wanted;
     received_as as;
+    diagnosis::call_list calls;  // Where.
   };
   // What a receiver can tell apart.
   struct origin {
@@ -226,31 +228,48 @@ class type_ledger {
   }
 
   [[nodiscard]] std::uint64_t take_turn() noexcept { return ++turns_; }
-  void post(const operation& op, signature what) {
-    posted_[&op] = {op.match, {take_turn(), {std::move(what)}}};
+  void post(const state& me, const operation& op, signature what) {
+    posted& mine = note_open(&op, op.match, std::move(what));
+    if (const request_watch::entry* const known = me.rank.watch->find(op); known != nullptr)
+      mine.calls = known->calls;
   }
-  void match(const unexpected_message& m) { posted_[&m] = {m.from, {take_turn(), {}}}; }
-  void receive_matched(const unexpected_message& m, signature what) {
+  void match(const unexpected_message& m) { (void)note_open(&m, m.from, {}); }
+  void receive_matched(state& me, const unexpected_message& m, signature what) {
     const auto found = posted_.find(&m);
     const std::uint64_t turn = found->second.as.turn;
+    order(me, m.from, {turn, is_first(turn), true, m.from.tag, "MPI_Mrecv", {}});
     posted_.erase(found);
     add_received({m.from.context, m.from.source, m.from.tag}, {turn, {std::move(what)}});
   }
   // The operation's memory is another persistent request's only after that one has been made.
   void make(const operation& op, signature what) { made_[&op] = std::move(what); }
-  void start(const operation& op, int receiver) {
+  void start(const state& me, const operation& op, int receiver) {
     if (op.what == operation::kind::recv)
-      post(op, made_[&op]);
+      post(me, op, made_[&op]);
     else
       add_sent(receiver, op.match, made_[&op]);
   }
-  void conclude(const operation& op) {
+  void conclude(state& me, const operation& op) {
     const auto found = posted_.find(&op);
     if (found == posted_.end()) return;
     received_as what = std::move(found->second.as);
+    const bool names_source = found->second.wanted.source != any_source;
+    diagnosis::call_list calls = std::move(found->second.calls);
     posted_.erase(found);
     if (op.result.source < 0) return;  // Cancelled.
+    order(me, {op.match.context, op.result.source, op.result.tag},
+          {what.turn, is_first(what.turn), names_source, op.match.tag, "MPI_Irecv",
+           std::move(calls)});
     add_received({op.match.context, op.result.source, op.result.tag}, std::move(what));
+  }
+  // What the sender had done before it sent happened before what the receiver does now.
+  static void order(state& me, const envelope& message, const diagnosis::race_watch::receive& by) {
+    if (diagnosis::race_watch* const races = races_of(me); races != nullptr)
+      races->received({message.context, message.source, me.rank.number, message.tag}, by);
+  }
+  // Whether no receive that was posted sooner is open.
+  [[nodiscard]] bool is_first(std::uint64_t turn) const {
+    return std::ranges::none_of(posted_, [&](const auto& p) { return p.second.as.turn < turn; });
   }
   void add_received(const origin& from, received_as what) {
     constexpr std::size_t unordered_max = 64;
@@ -282,6 +301,15 @@ class type_ledger {
   }
 
  private:
+  posted& note_open(const void* what, const envelope& wanted, signature of) {
+    posted& mine = posted_[what];
+    mine.wanted = wanted;
+    mine.as.turn = take_turn();
+    mine.as.what = {std::move(of)};
+    mine.calls.clear();
+    return mine;
+  }
+
   struct arrivals {
     sequence ordered;
     std::vector<received_as> unordered;
@@ -346,24 +374,42 @@ type_ledger& ledger_of(state& me) {
   return *me.types;
 }
 
+// What a rank has done up to now happened before what the receiver does with the message.
+void publish(state& me, int receiver, const envelope& message) {
+  if (diagnosis::race_watch* const races = races_of(me); races != nullptr)
+    races->sent({message.context, message.source, receiver, message.tag}, me.rank.number);
+}
+
 }  // namespace
 
 void note_sent(state& me, const route& to, const datatype_object* type, MPI_Count count) {
-  ledger_of(me).add_sent(to.comm->shared->to(to.peer).number, to.of_send(), {type, count});
+  const int receiver = to.comm->shared->to(to.peer).number;
+  publish(me, receiver, to.of_send());
+  ledger_of(me).add_sent(receiver, to.of_send(), {type, count});
+}
+
+void note_answered(state& me, const route& to) {
+  if (diagnosis::race_watch* const races = races_of(me); races != nullptr)
+    races->take_from(me.rank.number, to.comm->shared->to(to.peer).number);
 }
 
 std::uint64_t take_turn(state& me) {
   return ledger_of(me).take_turn();
 }
 
-void note_received(state& me, std::uint64_t turn, std::uint32_t context,
-                   const message_status& message, const datatype_object* type, MPI_Count count) {
-  ledger_of(me).add_received({context, message.source, message.tag},
-                             {turn, {signature(type, count)}});
+void note_received(state& me, std::uint64_t turn, const route& from, const message_status& message,
+                   MPI_Count count, const char* call) {
+  type_ledger& mine = ledger_of(me);
+  const envelope wanted = from.of_receive();
+  type_ledger::order(me, {wanted.context, message.source, message.tag},
+                     {turn, mine.is_first(turn), wanted.source != any_source, wanted.tag, call,
+                      races_of(me) != nullptr ? diagnosis::calls_here() : diagnosis::call_list()});
+  mine.add_received({wanted.context, message.source, message.tag},
+                    {turn, {signature(from.type, count)}});
 }
 
 void note_posted(state& me, const operation& op, const datatype_object* type, MPI_Count count) {
-  ledger_of(me).post(op, {type, count});
+  ledger_of(me).post(me, op, {type, count});
 }
 
 void note_made(state& me, const operation& op, const datatype_object* type, MPI_Count count) {
@@ -371,11 +417,12 @@ void note_made(state& me, const operation& op, const datatype_object* type, MPI_
 }
 
 void note_started(state& me, const operation& op, int receiver) {
-  ledger_of(me).start(op, receiver);
+  if (op.what == operation::kind::send) publish(me, receiver, op.match);
+  ledger_of(me).start(me, op, receiver);
 }
 
 void note_concluded(state& me, const operation& op) {
-  ledger_of(me).conclude(op);
+  ledger_of(me).conclude(me, op);
 }
 
 void note_matched(state& me, const unexpected_message& m) {
@@ -384,7 +431,7 @@ void note_matched(state& me, const unexpected_message& m) {
 
 void note_matched_received(state& me, const unexpected_message& m, const datatype_object* type,
                            MPI_Count count) {
-  ledger_of(me).receive_matched(m, {type, count});
+  ledger_of(me).receive_matched(me, m, {type, count});
 }
 
 void note_asked_back(state& me, const operation& op, int receiver) {

@@ -2,6 +2,8 @@
 // receives. Messages with the same communicator, sender, receiver and tag are received in the order of their
 // receives. So when all ranks call MPI_Finalize, each tells the others what it has sent to them, and they compare.
 //
+// In a job of one process the same notes say what happened before what (diagnosis/races.hpp).
+//
 // Called only where the job is checked: it is not meant to be fast.
 #pragma once
 #include "mpi/point_to_point/transfer.hpp"
@@ -16,13 +18,15 @@ class type_ledger;
 }
 
 void note_sent(state& me, const route& to, const datatype_object* type, MPI_Count count);
+// A synchronous send is over: its receiver has begun to receive.
+void note_answered(state& me, const route& to);
 
 // A receive takes its turn when it is posted, and is noted when its message is known. The turn of a request is kept
 // under its operation meanwhile.
 [[nodiscard]] std::uint64_t take_turn(state& me);
 // `type` is null where it is not known: then nothing is compared.
-void note_received(state& me, std::uint64_t turn, std::uint32_t context,
-                   const message_status& message, const datatype_object* type, MPI_Count count);
+void note_received(state& me, std::uint64_t turn, const route& from, const message_status& message,
+                   MPI_Count count, const char* call);
 void note_posted(state& me, const detail::operation& op, const datatype_object* type,
                  MPI_Count count);
 void note_concluded(state& me, const detail::operation& op);

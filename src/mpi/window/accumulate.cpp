@@ -7,6 +7,7 @@
 #include "mpi/datatype/data.hpp"
 #include "mpi/datatype/datatype_elements.hpp"
 #include "mpi/object/profiling.hpp"
+#include "mpi/window/race_notes.hpp"
 #include "mpi/window/target.hpp"
 #include "mpi/window/window.hpp"
 #include "rma/element_update.hpp"
@@ -170,10 +171,29 @@ std::size_t checked_elements(const elements_of& side, const datatype_object& typ
   return bytes / basic.size;
 }
 
+// Who updates. In a checked job of one process it notes what the update uses.
+struct update_call {
+  state& me;
+  const char* name;
+  const void* request = nullptr;  // transfer_request::key().
+  [[nodiscard]] std::unique_ptr<transfer_note> note(const window_object& w, int target) const {
+    return races_of(me) == nullptr ? nullptr
+                                   : std::make_unique<transfer_note>(me, w, target, name, request);
+  }
+};
+diagnosis::use_kind kind_of(MPI_Op op) noexcept {
+  return op == MPI_NO_OP ? diagnosis::use_kind::fetch : diagnosis::use_kind::update;
+}
+void note_elements(const transfer_note& note, const elements_of& side, const datatype_object& type,
+                   bool writes) {
+  with_data(side.buffer, side.count, type,
+            [&](const auto& data) { note.at_origin(detail::segments(data), writes); });
+}
+
 // `result` without a buffer: nobody wants the old elements. `waits`: until they are there.
-void accumulate(window_object& w, const elements_of& from, const elements_of* result, int target,
-                MPI_Aint displacement, MPI_Count count, MPI_Datatype handle, MPI_Op op,
-                bool waits) {
+void accumulate(const update_call& by, window_object& w, const elements_of& from,
+                const elements_of* result, int target, MPI_Aint displacement, MPI_Count count,
+                MPI_Datatype handle, MPI_Op op, bool waits) {
   if (!may_access(w, target)) return;
   check_count(count);
   const datatype_object& type = committed_datatype(handle);
@@ -195,11 +215,19 @@ void accumulate(window_object& w, const elements_of& from, const elements_of* re
   if (result != nullptr) (void)checked_elements(into, into_type, basic, wanted, "result");
   elements_in_a_row old(into.buffer, into.count, into.type, into_type, basic);
   const bool waits_here = waits || old.is_copy();
+  const auto note = by.note(w, target);
+  if (note != nullptr) [[unlikely]] {
+    if (reads_origin) note_elements(*note, origin, origin_type, false);
+    if (result != nullptr) note_elements(*note, into, into_type, true);
+    note->update_is_message();
+  }
 
   const auto extent = static_cast<std::size_t>(basic.extent);
   const auto change = [&](std::uint64_t offset, std::size_t first, std::size_t elements) {
     const rma::location at{w.parts, target, offset};
-    (void)reached_in(w, at, elements * extent, displacement);
+    const std::byte* const there = reached_in(w, at, elements * extent, displacement);
+    if (note != nullptr && there != nullptr) [[unlikely]]
+      note->at_target(there, elements * extent, kind_of(op), &basic);
     w.memory->change_elements(
         w.operations, at, update,
         update.operand_bytes != 0 ? operands.data() + first * extent : nullptr,
@@ -227,24 +255,33 @@ const datatype_object& checked_predefined(MPI_Datatype handle) {
   return type.basic != nullptr ? *type.basic : type;
 }
 
-void change_one(window_object& w, const rma::element_update& update, const void* operand,
+void change_one(const transfer_note* note, diagnosis::use_kind kind, const datatype_object& type,
+                window_object& w, const rma::element_update& update, const void* operand,
                 void* result, int target, MPI_Aint displacement) {
   const rma::location at = w.parts->at(target, static_cast<std::uint64_t>(displacement));
-  (void)reached_in(w, at, update.element_bytes, displacement);
+  const std::byte* const there = reached_in(w, at, update.element_bytes, displacement);
+  if (note != nullptr && there != nullptr) [[unlikely]] {
+    note->update_is_message();
+    note->at_origin(result, type.size, true);
+    note->at_target(there, update.element_bytes, kind, &type);
+  }
   w.memory->change_elements(w.operations, at, update, operand, result, 1, false);
 }
 
-void fetch_and_op(window_object& w, const void* origin, void* result, MPI_Datatype type, int target,
-                  MPI_Aint displacement, MPI_Op op) {
+void fetch_and_op(const update_call& by, window_object& w, const void* origin, void* result,
+                  MPI_Datatype handle, int target, MPI_Aint displacement, MPI_Op op) {
   if (!may_access(w, target)) return;
   check_not_null(result, "result_addr");
-  const rma::element_update update = checked_update(op, checked_predefined(type));
+  const datatype_object& type = checked_predefined(handle);
+  const rma::element_update update = checked_update(op, type);
   if (update.operand_bytes != 0) check_not_null(origin, "origin_addr");
-  change_one(w, update, origin, result, target, displacement);
+  const auto note = by.note(w, target);
+  if (note != nullptr && update.operand_bytes != 0) note->at_origin(origin, type.size, false);
+  change_one(note.get(), kind_of(op), type, w, update, origin, result, target, displacement);
 }
 
-void compare_swap(window_object& w, const void* origin, const void* compared, void* result,
-                  MPI_Datatype handle, int target, MPI_Aint displacement) {
+void compare_swap(const update_call& by, window_object& w, const void* origin, const void* compared,
+                  void* result, MPI_Datatype handle, int target, MPI_Aint displacement) {
   if (!may_access(w, target)) return;
   check_not_null(origin, "origin_addr");
   check_not_null(compared, "compare_addr");
@@ -258,7 +295,13 @@ void compare_swap(window_object& w, const void* origin, const void* compared, vo
   alignas(16) std::byte both[2 * 16];
   std::memcpy(both, compared, type.size);
   std::memcpy(both + type.size, origin, type.size);
-  change_one(w, update, both, result, target, displacement);
+  const auto note = by.note(w, target);
+  if (note != nullptr) {
+    note->at_origin(origin, type.size, false);
+    note->at_origin(compared, type.size, false);
+  }
+  change_one(note.get(), diagnosis::use_kind::update, type, w, update, both, result, target,
+             displacement);
 }
 
 }  // namespace
@@ -271,9 +314,9 @@ WEFT_MPI_FUNCTION(int, MPI_Fetch_and_op,
                    int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win)) {
   return in_call(
       "MPI_Fetch_and_op", win,
-      [&](state&) {
-        fetch_and_op(checked_window(win), origin_addr, result_addr, datatype, target_rank,
-                     target_disp, op);
+      [&](state& me) {
+        fetch_and_op({me, "MPI_Fetch_and_op"}, checked_window(win), origin_addr, result_addr,
+                     datatype, target_rank, target_disp, op);
       },
       origin_addr, static_cast<const void*>(result_addr), datatype, target_rank, target_disp, op,
       win);
@@ -284,9 +327,9 @@ WEFT_MPI_FUNCTION(int, MPI_Compare_and_swap,
                    MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win)) {
   return in_call(
       "MPI_Compare_and_swap", win,
-      [&](state&) {
-        compare_swap(checked_window(win), origin_addr, compare_addr, result_addr, datatype,
-                     target_rank, target_disp);
+      [&](state& me) {
+        compare_swap({me, "MPI_Compare_and_swap"}, checked_window(win), origin_addr, compare_addr,
+                     result_addr, datatype, target_rank, target_disp);
       },
       origin_addr, compare_addr, static_cast<const void*>(result_addr), datatype, target_rank,
       target_disp, win);
@@ -300,9 +343,10 @@ WEFT_MPI_FUNCTION(int, MPI_Compare_and_swap,
        MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)) {                                   \
     return in_call(                                                                               \
         "MPI_Accumulate" #suffix, win,                                                            \
-        [&](state&) {                                                                             \
-          accumulate(checked_window(win), {origin_addr, origin_count, origin_datatype}, nullptr,  \
-                     target_rank, target_disp, target_count, target_datatype, op, false);         \
+        [&](state& me) {                                                                          \
+          accumulate({me, "MPI_Accumulate" #suffix}, checked_window(win),                         \
+                     {origin_addr, origin_count, origin_datatype}, nullptr, target_rank,          \
+                     target_disp, target_count, target_datatype, op, false);                      \
         },                                                                                        \
         origin_addr, static_cast<long>(origin_count), origin_datatype, target_rank, target_disp,  \
         static_cast<long>(target_count), target_datatype, op, win);                               \
@@ -316,9 +360,11 @@ WEFT_MPI_FUNCTION(int, MPI_Compare_and_swap,
         "MPI_Raccumulate" #suffix, win,                                                           \
         [&](state& me) {                                                                          \
           check_not_null(request, "request");                                                     \
-          accumulate(checked_window(win), {origin_addr, origin_count, origin_datatype}, nullptr,  \
-                     target_rank, target_disp, target_count, target_datatype, op, false);         \
-          *request = handle_of(me.done);                                                          \
+          transfer_request made(me, "MPI_Raccumulate" #suffix);                                   \
+          accumulate({me, "MPI_Raccumulate" #suffix, made.key()}, checked_window(win),            \
+                     {origin_addr, origin_count, origin_datatype}, nullptr, target_rank,          \
+                     target_disp, target_count, target_datatype, op, false);                      \
+          *request = made.give();                                                                 \
         },                                                                                        \
         origin_addr, static_cast<long>(origin_count), origin_datatype, target_rank, target_disp,  \
         static_cast<long>(target_count), target_datatype, op, win);                               \
@@ -331,10 +377,11 @@ WEFT_MPI_FUNCTION(int, MPI_Compare_and_swap,
        MPI_Win win)) {                                                                            \
     return in_call(                                                                               \
         "MPI_Get_accumulate" #suffix, win,                                                        \
-        [&](state&) {                                                                             \
+        [&](state& me) {                                                                          \
           const elements_of result{result_addr, result_count, result_datatype};                   \
-          accumulate(checked_window(win), {origin_addr, origin_count, origin_datatype}, &result,  \
-                     target_rank, target_disp, target_count, target_datatype, op, false);         \
+          accumulate({me, "MPI_Get_accumulate" #suffix}, checked_window(win),                     \
+                     {origin_addr, origin_count, origin_datatype}, &result, target_rank,          \
+                     target_disp, target_count, target_datatype, op, false);                      \
         },                                                                                        \
         origin_addr, static_cast<long>(origin_count), origin_datatype,                            \
         static_cast<const void*>(result_addr), static_cast<long>(result_count), result_datatype,  \
@@ -350,10 +397,12 @@ WEFT_MPI_FUNCTION(int, MPI_Compare_and_swap,
         "MPI_Rget_accumulate" #suffix, win,                                                       \
         [&](state& me) {                                                                          \
           check_not_null(request, "request");                                                     \
+          transfer_request made(me, "MPI_Rget_accumulate" #suffix);                               \
           const elements_of result{result_addr, result_count, result_datatype};                   \
-          accumulate(checked_window(win), {origin_addr, origin_count, origin_datatype}, &result,  \
-                     target_rank, target_disp, target_count, target_datatype, op, true);          \
-          *request = handle_of(me.done);                                                          \
+          accumulate({me, "MPI_Rget_accumulate" #suffix, made.key()}, checked_window(win),        \
+                     {origin_addr, origin_count, origin_datatype}, &result, target_rank,          \
+                     target_disp, target_count, target_datatype, op, true);                       \
+          *request = made.give();                                                                 \
         },                                                                                        \
         origin_addr, static_cast<long>(origin_count), origin_datatype,                            \
         static_cast<const void*>(result_addr), static_cast<long>(result_count), result_datatype,  \

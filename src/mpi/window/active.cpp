@@ -4,6 +4,7 @@
 
 #include "collective/collectives.hpp"
 #include "mpi/object/profiling.hpp"
+#include "mpi/window/race_notes.hpp"
 #include "mpi/window/waits.hpp"
 #include "mpi/window/window.hpp"
 #include "mpi/window/words.hpp"
@@ -68,13 +69,14 @@ void check_no_lock(const window_object& w) {
          w.locks.front().target, name_of_window(w));
 }
 
-void fence(int assertion, window_object& w) {
+void fence(const state& me, int assertion, window_object& w) {
   check_assertion(assertion, MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE |
                                  MPI_MODE_NOSUCCEED | MPI_MODE_NOCHECK);
   check_no_epoch(w, window_object::started, "MPI_Win_complete");
   check_no_epoch(w, window_object::posted, "MPI_Win_wait");
   check_no_lock(w);
   w.memory->complete(w.operations);
+  note_complete(me, w, -1);
   weft::detail::meet(*w.ranks->shared, w.own(), "MPI_Win_fence");
   if ((assertion & MPI_MODE_NOSUCCEED) != 0)
     w.open &= static_cast<std::uint8_t>(~window_object::fenced);
@@ -91,6 +93,7 @@ void post(state& me, MPI_Group group, int assertion, window_object& w) {
   w.open |= window_object::posted;
   const std::uint64_t word = window_words::has_posted(w.own(), w.size);
   for (const int origin : w.origins) {
+    note_posts(me, w, origin);
     note_cause(w, origin, word);
     w.memory->change<rma::update::add>(w.operations, word_at(w, origin, word), std::uint32_t{1});
   }
@@ -108,6 +111,7 @@ void start(state& me, MPI_Group group, int assertion, window_object& w) {
     while (come < targets.size() && said.has_come(targets[come])) ++come;
     return come == targets.size();
   });
+  for (const int target : targets) note_started(me, w, target);
   for (const std::uint64_t word : words)
     w.memory->change<rma::update::add>(w.operations, word_at(w, w.own(), word), ~std::uint32_t{0});
   w.targets = std::move(targets);
@@ -117,12 +121,14 @@ void start(state& me, MPI_Group group, int assertion, window_object& w) {
 }
 
 // Tells the targets that this rank has completed.
-void complete(window_object& w) {
+void complete(const state& me, window_object& w) {
   if ((w.open & window_object::started) == 0)
     fail(MPI_ERR_RMA_SYNC, "no epoch of MPI_Win_start is open at {}", name_of_window(w));
   w.memory->quiet(w.operations);
+  note_complete(me, w, -1);
   const std::uint64_t word = window_words::has_completed(w.own(), w.size);
   for (const int target : w.targets) {
+    note_completes(me, w, target);
     note_cause(w, target, word);
     w.memory->change<rma::update::add>(w.operations, word_at(w, target, word), std::uint32_t{1});
   }
@@ -147,7 +153,8 @@ void forget_exposure(window_object& w) {
   w.open &= static_cast<std::uint8_t>(~window_object::posted);
   w.origins.clear();
 }
-void end_exposure(window_object& w) {
+void end_exposure(const state& me, window_object& w) {
+  for (const int origin : w.origins) note_waited(me, w, origin);
   for (const int origin : w.origins)
     w.memory->change<rma::update::add>(
         w.operations, word_at(w, w.own(), window_words::has_completed(origin, w.size)),
@@ -155,7 +162,7 @@ void end_exposure(window_object& w) {
   forget_exposure(w);
 }
 
-void wait_for_origins(window_object& w) {
+void wait_for_origins(const state& me, window_object& w) {
   check_posted(w);
   if (!have_completed(w)) {
     const awaited_ranks said(w, w.origins, &window_words::has_completed, "completes");
@@ -168,7 +175,7 @@ void wait_for_origins(window_object& w) {
       throw;
     }
   }
-  end_exposure(w);
+  end_exposure(me, w);
 }
 
 void test_for_origins(state& me, int* flag, window_object& w) {
@@ -180,7 +187,7 @@ void test_for_origins(state& me, int* flag, window_object& w) {
     if (!have_completed(w)) return;
   }
   *flag = 1;
-  end_exposure(w);
+  end_exposure(me, w);
 }
 
 }  // namespace
@@ -190,7 +197,8 @@ using namespace weft::mpi;
 
 WEFT_MPI_WAITING_FUNCTION(int, MPI_Win_fence, (int assert, MPI_Win win)) {
   return in_call(
-      "MPI_Win_fence", win, [&](state&) { fence(assert, checked_window(win)); }, assert, win);
+      "MPI_Win_fence", win, [&](state& me) { fence(me, assert, checked_window(win)); }, assert,
+      win);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Win_post, (MPI_Group group, int assert, MPI_Win win)) {
@@ -207,12 +215,12 @@ WEFT_MPI_WAITING_FUNCTION(int, MPI_Win_start, (MPI_Group group, int assert, MPI_
 
 WEFT_MPI_WAITING_FUNCTION(int, MPI_Win_complete, (MPI_Win win)) {
   return in_call(
-      "MPI_Win_complete", win, [&](state&) { complete(checked_window(win)); }, win);
+      "MPI_Win_complete", win, [&](state& me) { complete(me, checked_window(win)); }, win);
 }
 
 WEFT_MPI_WAITING_FUNCTION(int, MPI_Win_wait, (MPI_Win win)) {
   return in_call(
-      "MPI_Win_wait", win, [&](state&) { wait_for_origins(checked_window(win)); }, win);
+      "MPI_Win_wait", win, [&](state& me) { wait_for_origins(me, checked_window(win)); }, win);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Win_test, (MPI_Win win, int* flag)) {

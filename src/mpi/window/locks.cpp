@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "mpi/object/profiling.hpp"
+#include "mpi/window/race_notes.hpp"
 #include "mpi/window/waits.hpp"
 #include "mpi/window/window.hpp"
 #include "mpi/window/words.hpp"
@@ -102,6 +103,7 @@ void lock_one(state& me, int type, int target, int assertion, window_object& w) 
     } else {
       gate_of(w, target, call).enter_shared();
     }
+    note_locked(me, w, target, is_exclusive);
   }
   end_fences(w);
   w.locks.push_back({target, is_exclusive, is_checked});
@@ -113,7 +115,7 @@ void complete_at(window_object& w, int target) {
   w.memory->quiet(w.operations, {&number, 1});
 }
 
-void unlock_one(int target, window_object& w) {
+void unlock_one(const state& me, int target, window_object& w) {
   constexpr const char* call = "MPI_Win_unlock";
   if (target == MPI_PROC_NULL) return;
   check_rank_of_window(w, target);
@@ -123,7 +125,9 @@ void unlock_one(int target, window_object& w) {
   w.locks.erase(w.locks.begin() + (found - w.locks.data()));
   w.locked_target = w.locks.empty() ? -1 : w.locks.back().target;
   complete_at(w, target);
+  note_complete(me, w, target);
   if (!held.is_checked) return;
+  note_unlocks(me, w, target, held.is_exclusive);
   if (held.is_exclusive) {
     gate_of(w, target, call).leave_alone();
     common_gate(w, call).leave_against_shared();
@@ -140,19 +144,26 @@ void lock_all(state& me, int assertion, window_object& w) {
          w.locks.front().target, name_of_window(w));
   note_look(me, w);
   const bool is_checked = (assertion & MPI_MODE_NOCHECK) == 0;
-  if (is_checked) common_gate(w, "MPI_Win_lock_all").enter_shared();
+  if (is_checked) {
+    common_gate(w, "MPI_Win_lock_all").enter_shared();
+    if (races_of(me) != nullptr)
+      for (int target = 0; target < w.size; ++target) note_locked(me, w, target, false);
+  }
   end_fences(w);
   w.locked_all_checked = is_checked;
   w.open |= window_object::locked_all;
 }
 
-void unlock_all(window_object& w) {
+void unlock_all(const state& me, window_object& w) {
   if ((w.open & window_object::locked_all) == 0)
     fail(MPI_ERR_RMA_SYNC, "{} is not locked by MPI_Win_lock_all", name_of_window(w));
   w.open &= static_cast<std::uint8_t>(~window_object::locked_all);
   w.memory->quiet(w.operations);
-  if (std::exchange(w.locked_all_checked, false))
-    common_gate(w, "MPI_Win_unlock_all").leave_shared();
+  note_complete(me, w, -1);
+  if (!std::exchange(w.locked_all_checked, false)) return;
+  if (races_of(me) != nullptr)
+    for (int target = 0; target < w.size; ++target) note_unlocks(me, w, target, false);
+  common_gate(w, "MPI_Win_unlock_all").leave_shared();
 }
 
 }  // namespace
@@ -195,7 +206,8 @@ WEFT_MPI_WAITING_FUNCTION(int, MPI_Win_lock, (int lock_type, int rank, int asser
 
 WEFT_MPI_WAITING_FUNCTION(int, MPI_Win_unlock, (int rank, MPI_Win win)) {
   return in_call(
-      "MPI_Win_unlock", win, [&](state&) { unlock_one(rank, checked_window(win)); }, rank, win);
+      "MPI_Win_unlock", win, [&](state& me) { unlock_one(me, rank, checked_window(win)); }, rank,
+      win);
 }
 
 WEFT_MPI_WAITING_FUNCTION(int, MPI_Win_lock_all, (int assert, MPI_Win win)) {
@@ -206,7 +218,7 @@ WEFT_MPI_WAITING_FUNCTION(int, MPI_Win_lock_all, (int assert, MPI_Win win)) {
 
 WEFT_MPI_WAITING_FUNCTION(int, MPI_Win_unlock_all, (MPI_Win win)) {
   return in_call(
-      "MPI_Win_unlock_all", win, [&](state&) { unlock_all(checked_window(win)); }, win);
+      "MPI_Win_unlock_all", win, [&](state& me) { unlock_all(me, checked_window(win)); }, win);
 }
 
 WEFT_MPI_WAITING_FUNCTION(int, MPI_Win_flush, (int rank, MPI_Win win)) {
@@ -217,6 +229,7 @@ WEFT_MPI_WAITING_FUNCTION(int, MPI_Win_flush, (int rank, MPI_Win win)) {
         if (rank == MPI_PROC_NULL) return;
         check_locked(w, rank);
         complete_at(w, rank);
+        note_complete(me, w, rank);
         note_look(me, w);
       },
       rank, win);
@@ -229,6 +242,7 @@ WEFT_MPI_WAITING_FUNCTION(int, MPI_Win_flush_all, (MPI_Win win)) {
         window_object& w = checked_window(win);
         check_passive(w);
         w.memory->quiet(w.operations);
+        note_complete(me, w, -1);
         note_look(me, w);
       },
       win);
@@ -243,6 +257,7 @@ WEFT_MPI_WAITING_FUNCTION(int, MPI_Win_flush_local, (int rank, MPI_Win win)) {
         if (rank == MPI_PROC_NULL) return;
         check_locked(w, rank);
         w.memory->complete(w.operations);
+        note_complete(me, w, rank, true);
         note_look(me, w);
       },
       rank, win);
@@ -255,6 +270,7 @@ WEFT_MPI_WAITING_FUNCTION(int, MPI_Win_flush_local_all, (MPI_Win win)) {
         window_object& w = checked_window(win);
         check_passive(w);
         w.memory->complete(w.operations);
+        note_complete(me, w, -1, true);
         note_look(me, w);
       },
       win);
@@ -265,6 +281,7 @@ WEFT_MPI_FUNCTION(int, MPI_Win_sync, (MPI_Win win)) {
       "MPI_Win_sync", win,
       [&](state& me) {
         weft::asymmetric::full_fence();
+        note_synchronised(me);
         note_look(me, checked_window(win));
       },
       win);

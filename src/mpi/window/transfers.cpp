@@ -5,6 +5,7 @@
 
 #include "mpi/datatype/data.hpp"
 #include "mpi/object/profiling.hpp"
+#include "mpi/window/race_notes.hpp"
 #include "mpi/window/target.hpp"
 #include "mpi/window/window.hpp"
 #include "rank/segment_copy.hpp"
@@ -18,6 +19,39 @@ struct origin_data {
   MPI_Count count;
   MPI_Datatype type;
 };
+
+// Who makes a transfer.
+struct transfer_call {
+  state& me;
+  const char* name;
+  const void* request = nullptr;  // transfer_request::key().
+  [[nodiscard, gnu::always_inline]] bool is_noted() const noexcept {
+    return races_of(me) != nullptr;
+  }
+};
+
+// In a checked job: what a transfer uses, when its blocks are bytes in a row; `at` is null where no load reaches it.
+[[gnu::noinline, gnu::cold]] void note_row(const transfer_call& by, const window_object& w,
+                                           int target, const void* at, const void* here,
+                                           std::size_t bytes, diagnosis::use_kind kind) {
+  if (at == nullptr) return;
+  const transfer_note note(by.me, w, target, by.name, by.request);
+  note.at_origin(here, bytes, kind == diagnosis::use_kind::get);
+  note.at_target(at, bytes, kind);
+}
+// The same for layouts. Blocks that are not there are left to the transfer, which refuses them.
+[[gnu::noinline, gnu::cold]] void note_layout(const transfer_call& by, const window_object& w,
+                                              int target, const detail::segments& there,
+                                              const detail::segments& here,
+                                              diagnosis::use_kind kind) {
+  const transfer_note note(by.me, w, target, by.name, by.request);
+  note.at_origin(here, kind == diagnosis::use_kind::get);
+  each_block(there, [&](const std::byte* block, std::size_t bytes) {
+    const rma::location at{w.parts, target, reinterpret_cast<std::uintptr_t>(block)};
+    if (const std::byte* const found = w.parts->reached_or_attached(at, bytes); found != nullptr)
+      note.at_target(found, bytes, kind);
+  });
+}
 
 // The bytes of both sides when they lie in a row; no_row: look closer.
 constexpr std::size_t no_row = ~std::size_t{0};
@@ -60,7 +94,8 @@ std::byte* reached_whole(const window_object& w, int target, const target_layout
   return at == nullptr ? nullptr : at - begin;
 }
 
-[[gnu::noinline]] void put_slowly(window_object& w, const origin_data<const void>& from, int target,
+[[gnu::noinline]] void put_slowly(const transfer_call& by, window_object& w,
+                                  const origin_data<const void>& from, int target,
                                   MPI_Aint displacement, MPI_Count count, MPI_Datatype type) {
   check_count(from.count);
   check_count(count);
@@ -71,6 +106,7 @@ std::byte* reached_whole(const window_object& w, int target, const target_layout
   const target_layout there(w, target, displacement, count, theirs);
   with_data(from.buffer, from.count, own, [&](const auto& data) {
     const detail::segments source(data);
+    if (by.is_noted()) note_layout(by, w, target, there.blocks, source, diagnosis::use_kind::put);
     if (std::byte* const at = reached_whole(w, target, there, count); at != nullptr)
       return detail::copy_segments(
           theirs.where.placed(at, {static_cast<std::size_t>(count), theirs.extent}), source, 0,
@@ -103,8 +139,9 @@ std::byte* reached_whole(const window_object& w, int target, const target_layout
   });
 }
 
-[[gnu::noinline]] void get_slowly(window_object& w, const origin_data<void>& to, int target,
-                                  MPI_Aint displacement, MPI_Count count, MPI_Datatype type) {
+[[gnu::noinline]] void get_slowly(const transfer_call& by, window_object& w,
+                                  const origin_data<void>& to, int target, MPI_Aint displacement,
+                                  MPI_Count count, MPI_Datatype type) {
   check_count(to.count);
   check_count(count);
   const datatype_object& own = committed_datatype(to.type);
@@ -114,6 +151,7 @@ std::byte* reached_whole(const window_object& w, int target, const target_layout
   const target_layout there(w, target, displacement, count, theirs);
   with_data(to.buffer, to.count, own, [&](const auto& data) {
     const detail::segments into(data);
+    if (by.is_noted()) note_layout(by, w, target, there.blocks, into, diagnosis::use_kind::get);
     if (std::byte* const at = reached_whole(w, target, there, count); at != nullptr)
       return detail::copy_segments(
           into, theirs.where.placed(at, {static_cast<std::size_t>(count), theirs.extent}), 0,
@@ -135,31 +173,37 @@ std::byte* reached_whole(const window_object& w, int target, const target_layout
   });
 }
 
-[[gnu::always_inline]] inline void put(window_object& w, const origin_data<const void>& from,
-                                       int target, MPI_Aint displacement, MPI_Count count,
-                                       MPI_Datatype type) {
+[[gnu::always_inline]] inline void put(const transfer_call& by, window_object& w,
+                                       const origin_data<const void>& from, int target,
+                                       MPI_Aint displacement, MPI_Count count, MPI_Datatype type) {
   if (!may_access(w, target)) return;
   const std::size_t bytes = bytes_in_a_row(from.count, from.type, count, type);
   if (bytes == no_row || is_no_memory(from.buffer)) [[unlikely]]
-    return put_slowly(w, from, target, displacement, count, type);
+    return put_slowly(by, w, from, target, displacement, count, type);
   if (bytes == 0) return;
   const rma::location to = w.parts->at(target, static_cast<std::uint64_t>(displacement));
-  if (std::byte* const at = reached_in(w, to, bytes, displacement); at != nullptr) [[likely]]
+  std::byte* const at = reached_in(w, to, bytes, displacement);
+  if (by.me.rank.watch != nullptr) [[unlikely]]
+    if (by.is_noted()) note_row(by, w, target, at, from.buffer, bytes, diagnosis::use_kind::put);
+  if (at != nullptr) [[likely]]
     copy(at, from.buffer, bytes);
   else
     w.memory->put(w.operations, to, from.buffer, bytes);
 }
 
-[[gnu::always_inline]] inline void get(window_object& w, const origin_data<void>& to, int target,
+[[gnu::always_inline]] inline void get(const transfer_call& by, window_object& w,
+                                       const origin_data<void>& to, int target,
                                        MPI_Aint displacement, MPI_Count count, MPI_Datatype type) {
   if (!may_access(w, target)) return;
   const std::size_t bytes = bytes_in_a_row(to.count, to.type, count, type);
   if (bytes == no_row || is_no_memory(to.buffer)) [[unlikely]]
-    return get_slowly(w, to, target, displacement, count, type);
+    return get_slowly(by, w, to, target, displacement, count, type);
   if (bytes == 0) return;
   const rma::location from = w.parts->at(target, static_cast<std::uint64_t>(displacement));
-  if (const std::byte* const at = reached_in(w, from, bytes, displacement); at != nullptr)
-      [[likely]]
+  const std::byte* const at = reached_in(w, from, bytes, displacement);
+  if (by.me.rank.watch != nullptr) [[unlikely]]
+    if (by.is_noted()) note_row(by, w, target, at, to.buffer, bytes, diagnosis::use_kind::get);
+  if (at != nullptr) [[likely]]
     copy(to.buffer, at, bytes);
   else
     w.memory->get_nbi(w.operations, to.buffer, from, bytes);
@@ -177,9 +221,10 @@ using namespace weft::mpi;
                      count_type target_count, MPI_Datatype target_datatype, MPI_Win win)) {      \
     return in_call(                                                                              \
         "MPI_Put" #suffix, win,                                                                  \
-        [&](state&) {                                                                            \
-          put(checked_window(win), {origin_addr, origin_count, origin_datatype}, target_rank,    \
-              target_disp, target_count, target_datatype);                                       \
+        [&](state& me) {                                                                         \
+          put({me, "MPI_Put" #suffix}, checked_window(win),                                      \
+              {origin_addr, origin_count, origin_datatype}, target_rank, target_disp,            \
+              target_count, target_datatype);                                                    \
         },                                                                                       \
         origin_addr, static_cast<long>(origin_count), origin_datatype, target_rank, target_disp, \
         static_cast<long>(target_count), target_datatype, win);                                  \
@@ -190,9 +235,10 @@ using namespace weft::mpi;
                      MPI_Datatype target_datatype, MPI_Win win)) {                               \
     return in_call(                                                                              \
         "MPI_Get" #suffix, win,                                                                  \
-        [&](state&) {                                                                            \
-          get(checked_window(win), {origin_addr, origin_count, origin_datatype}, target_rank,    \
-              target_disp, target_count, target_datatype);                                       \
+        [&](state& me) {                                                                         \
+          get({me, "MPI_Get" #suffix}, checked_window(win),                                      \
+              {origin_addr, origin_count, origin_datatype}, target_rank, target_disp,            \
+              target_count, target_datatype);                                                    \
         },                                                                                       \
         static_cast<const void*>(origin_addr), static_cast<long>(origin_count), origin_datatype, \
         target_rank, target_disp, static_cast<long>(target_count), target_datatype, win);        \
@@ -206,9 +252,11 @@ using namespace weft::mpi;
         "MPI_Rput" #suffix, win,                                                                 \
         [&](state& me) {                                                                         \
           check_not_null(request, "request");                                                    \
-          put(checked_window(win), {origin_addr, origin_count, origin_datatype}, target_rank,    \
-              target_disp, target_count, target_datatype);                                       \
-          *request = handle_of(me.done);                                                         \
+          transfer_request made(me, "MPI_Rput" #suffix);                                         \
+          put({me, "MPI_Rput" #suffix, made.key()}, checked_window(win),                         \
+              {origin_addr, origin_count, origin_datatype}, target_rank, target_disp,            \
+              target_count, target_datatype);                                                    \
+          *request = made.give();                                                                \
         },                                                                                       \
         origin_addr, static_cast<long>(origin_count), origin_datatype, target_rank, target_disp, \
         static_cast<long>(target_count), target_datatype, win);                                  \
@@ -222,10 +270,12 @@ using namespace weft::mpi;
         [&](state& me) {                                                                         \
           check_not_null(request, "request");                                                    \
           window_object& w = checked_window(win);                                                \
-          get(w, {origin_addr, origin_count, origin_datatype}, target_rank, target_disp,         \
+          transfer_request made(me, "MPI_Rget" #suffix);                                         \
+          get({me, "MPI_Rget" #suffix, made.key()}, w,                                           \
+              {origin_addr, origin_count, origin_datatype}, target_rank, target_disp,            \
               target_count, target_datatype);                                                    \
           w.memory->complete(w.operations); /* The request is complete when it is made. */       \
-          *request = handle_of(me.done);                                                         \
+          *request = made.give();                                                                \
         },                                                                                       \
         static_cast<const void*>(origin_addr), static_cast<long>(origin_count), origin_datatype, \
         target_rank, target_disp, static_cast<long>(target_count), target_datatype, win);        \

@@ -10,6 +10,7 @@
 #include "base/format.hpp"
 #include "mpi/object/profiling.hpp"
 #include "mpi/object/session.hpp"
+#include "mpi/window/race_notes.hpp"
 #include "mpi/window/words.hpp"
 #include "rank/remote.hpp"
 #include "weft/error.hpp"
@@ -199,6 +200,7 @@ void make_window(state& me, const char* call, const wanted_window& wanted, MPI_I
   w.bytes = wanted.bytes;
   w.unit = static_cast<int>(wanted.unit);
   if (baseptr != nullptr) *static_cast<void**>(baseptr) = w.base;
+  if (w.attached == nullptr) note_exposed(me, w.base, static_cast<std::size_t>(w.bytes));
   set_first_hints(me, w, info);
   *win = handle_of(w);
 }
@@ -230,6 +232,8 @@ void free_window(state& me, MPI_Win* win) {
     fail(MPI_ERR_RMA_SYNC, "an epoch is open at {}: end it before MPI_Win_free", name_of_window(w));
   delete_attributes(me, *win, w);
   w.memory->quiet(w.operations);
+  note_complete(me, w, -1);
+  if (w.attached == nullptr && w.bytes != 0) note_hidden(me, w.base);
   release_all(w);
   set_error_handler(me, w, MPI_ERRORS_ARE_FATAL);
   me.windows.free(w);
@@ -245,7 +249,7 @@ window_object& checked_dynamic(MPI_Win win) {
   return w;
 }
 
-void attach(MPI_Win win, void* base, MPI_Aint size) {
+void attach(const state& me, MPI_Win win, void* base, MPI_Aint size) {
   window_object& w = checked_dynamic(win);
   check_size(size);
   if (size == 0) {
@@ -257,11 +261,12 @@ void attach(MPI_Win win, void* base, MPI_Aint size) {
   if (!w.attached->attach(base, static_cast<std::size_t>(size)))
     fail(MPI_ERR_RMA_ATTACH, "{} bytes from {} on overlap memory that is attached to {} already",
          size, text_of(base), name_of_window(w));
+  note_exposed(me, base, static_cast<std::size_t>(size));
 }
 
-void detach(MPI_Win win, const void* base) {
+void detach(const state& me, MPI_Win win, const void* base) {
   window_object& w = checked_dynamic(win);
-  if (w.attached->detach(base)) return;
+  if (w.attached->detach(base)) return note_hidden(me, base);
   const auto empty = std::ranges::find(w.attached_empty, base);
   if (empty == w.attached_empty.end())
     fail(MPI_ERR_BASE, "nothing that begins at {} is attached to {}", text_of(base),
@@ -360,13 +365,13 @@ WEFT_MPI_WAITING_FUNCTION(int, MPI_Win_free, (MPI_Win * win)) {
 
 WEFT_MPI_FUNCTION(int, MPI_Win_attach, (MPI_Win win, void* base, MPI_Aint size)) {
   return in_call(
-      "MPI_Win_attach", win, [&](state&) { attach(win, base, size); }, win,
+      "MPI_Win_attach", win, [&](state& me) { attach(me, win, base, size); }, win,
       static_cast<const void*>(base), size);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Win_detach, (MPI_Win win, const void* base)) {
   return in_call(
-      "MPI_Win_detach", win, [&](state&) { detach(win, base); }, win, base);
+      "MPI_Win_detach", win, [&](state& me) { detach(me, win, base); }, win, base);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Win_get_group, (MPI_Win win, MPI_Group* group)) {

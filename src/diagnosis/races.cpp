@@ -1,0 +1,458 @@
+#include "diagnosis/races.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+#include "base/format.hpp"
+#include "base/kernel.hpp"
+
+namespace weft::diagnosis {
+namespace {
+
+// Uses of exposed memory that are remembered; messages between two ranks with one tag that are not received; turns of a
+// communicator; receives from any rank, of each rank. Of more, races may be missed.
+constexpr std::size_t uses_max = 1 << 16;
+constexpr std::size_t messages_max = 256;
+constexpr std::size_t turns_max = 64;
+constexpr std::size_t wildcards_max = 64;
+constexpr std::size_t told_max = 1 << 12;
+
+bool writes(use_kind kind) noexcept {
+  return kind == use_kind::store || kind == use_kind::put || kind == use_kind::update;
+}
+bool is_atomic(use_kind kind) noexcept {
+  return kind == use_kind::fetch || kind == use_kind::update;
+}
+const char* verb_of(use_kind kind) noexcept {
+  return writes(kind) ? "writes" : "reads";
+}
+
+}  // namespace
+
+// Nobody waits or calls others while he has it.
+class race_watch::guard {
+ public:
+  explicit guard(race_watch& of) noexcept : of_(of) {
+    while (!of_.lock_.try_take(1)) give_core_up();
+  }
+  ~guard() { of_.lock_.give(); }
+  guard(const guard&) = delete;
+  guard& operator=(const guard&) = delete;
+
+ private:
+  race_watch& of_;
+};
+
+std::atomic<int> race_watch::alive_{0};
+
+race_watch::race_watch(job_checks& to, int ranks) : to_(to) {
+  const auto count = static_cast<std::size_t>(ranks);
+  clocks_.assign(count, clock(count, 0));
+  for (std::size_t r = 0; r < count; ++r) clocks_[r][r] = 1;
+  wildcards_.resize(count);
+  alive_.fetch_add(1, std::memory_order_relaxed);
+}
+race_watch::~race_watch() {
+  alive_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+std::shared_ptr<race_watch> race_watch::of(job_checks& checks, int ranks) {
+  static std::mutex lock;
+  static std::map<const job_checks*, std::weak_ptr<race_watch>> all;
+  if (ranks > ranks_max) return nullptr;
+  const std::lock_guard locked(lock);
+  std::erase_if(all, [](const auto& one) { return one.second.expired(); });
+  if (const auto known = all.find(&checks); known != all.end())
+    if (auto there = known->second.lock(); there != nullptr) return there;
+  auto made = std::make_shared<race_watch>(checks, ranks);
+  all[&checks] = made;
+  return made;
+}
+
+// --- Order -----------------------------------------------------------------------------------------
+
+void race_watch::merge(int rank, const clock& other) {
+  clock& mine = clocks_[static_cast<std::size_t>(rank)];
+  for (std::size_t r = 0; r < mine.size(); ++r) mine[r] = std::max(mine[r], other[r]);
+}
+
+void race_watch::publish(int rank, const name& where) {
+  const guard locked(*this);
+  clock& mine = clocks_[static_cast<std::size_t>(rank)];
+  auto& there = published_[where];
+  there.resize(mine.size());
+  for (std::size_t r = 0; r < mine.size(); ++r) there[r] = std::max(there[r], mine[r]);
+  ++mine[static_cast<std::size_t>(rank)];
+}
+
+void race_watch::take(int rank, const name& where) {
+  const guard locked(*this);
+  if (const auto found = published_.find(where); found != published_.end())
+    merge(rank, found->second);
+}
+
+void race_watch::take_from(int rank, int other) {
+  if (rank == other) return;
+  const guard locked(*this);
+  clock& theirs = clocks_[static_cast<std::size_t>(other)];
+  merge(rank, theirs);
+  ++theirs[static_cast<std::size_t>(other)];
+}
+
+void race_watch::take_all(int rank) {
+  for (int other = 0; other < static_cast<int>(clocks_.size()); ++other) take_from(rank, other);
+}
+
+void race_watch::entered(int rank, std::uint32_t context, std::uint64_t turn) {
+  const guard locked(*this);
+  clock& mine = clocks_[static_cast<std::size_t>(rank)];
+  auto& all = collectives_[context].by_turn;
+  clock& there = all[turn];
+  there.resize(mine.size());
+  for (std::size_t r = 0; r < mine.size(); ++r) there[r] = std::max(there[r], mine[r]);
+  ++mine[static_cast<std::size_t>(rank)];
+  if (all.size() > turns_max) all.erase(all.begin());
+}
+
+void race_watch::left(int rank, std::uint32_t context, std::uint64_t turn) {
+  {
+    const guard locked(*this);
+    const auto& all = collectives_[context].by_turn;
+    if (const auto found = all.find(turn); found != all.end()) return merge(rank, found->second);
+  }
+  take_all(rank);
+}
+
+void race_watch::sent(const message& m, int from) {
+  const guard locked(*this);
+  clock& mine = clocks_[static_cast<std::size_t>(from)];
+  sent_messages& all = messages_[m];
+  all.waiting.push_back(mine);
+  ++mine[static_cast<std::size_t>(from)];
+  if (all.waiting.size() <= messages_max) return;
+  all.waiting.pop_front();
+  ++all.dropped;
+}
+
+void race_watch::received(const message& m, const receive& by) {
+  std::vector<finding> found;
+  bool is_known = false;
+  {
+    const guard locked(*this);
+    const auto me = static_cast<std::size_t>(m.to);
+    auto& taken = wildcards_[me];
+    sent_messages& all = messages_[m];
+    is_known = !all.waiting.empty();
+    if (is_known) {
+      // Which of them it is, is known only when receives end in the order in which they were posted.
+      const bool is_exact = by.is_first && all.dropped == 0;
+      const clock sent_at = is_exact ? all.waiting.front() : all.waiting.back();
+      all.waiting.pop_front();
+      const wildcard_receive* other = nullptr;
+      for (wildcard_receive& w : taken) {
+        const bool fits = w.by.turn < by.turn && w.taken.context == m.context &&
+                          w.taken.source != m.source && (w.by.tag < 0 || w.by.tag == m.tag);
+        if (!fits || !w.sources.insert(m.source).second) continue;
+        const bool is_elsewhere = by.names_source || w.by.calls != by.calls;
+        if (other == nullptr && is_elsewhere && sent_at[me] < w.when) other = &w;
+      }
+      if (is_exact && other != nullptr && !is_told(other->by.calls, by.calls))
+        found.push_back(
+            {finding::kind::warning,
+             formatted("{}rank {} took the message of rank {}, tag {}, by {} from any rank in {}, "
+                       "which could as well have taken that of rank {}, tag {}, received by {} in "
+                       "{}: which of them comes first is not determined; name the source, or use "
+                       "different tags",
+                       by.names_source ? std::string() : std::string(1, names_differ_mark), m.to,
+                       other->taken.source, other->taken.tag, other->by.call, place_mark, m.source,
+                       m.tag, by.call, place_mark),
+             {other->by.calls, by.calls}});
+      merge(m.to, sent_at);
+    }
+    if (!by.names_source) {
+      taken.push_back({m, clocks_[me][me], by, {}});
+      if (taken.size() > wildcards_max) taken.pop_front();
+    }
+  }
+  if (!is_known) take_all(m.to);
+  tell(std::move(found));
+}
+
+// --- Memory ----------------------------------------------------------------------------------------
+
+void race_watch::grow_bounds(const memory_range& where) noexcept {
+  if (where.begin < lowest_.load(std::memory_order_relaxed))
+    lowest_.store(where.begin, std::memory_order_relaxed);
+  if (where.end > highest_.load(std::memory_order_relaxed))
+    highest_.store(where.end, std::memory_order_relaxed);
+}
+
+bool race_watch::is_told(const call_list& one, const call_list& two) {
+  return told_.size() >= told_max || !told_.emplace(one, two).second;
+}
+
+void race_watch::tell(std::vector<finding> found) {
+  for (finding& f : found) to_.add(std::move(f));
+}
+
+void race_watch::compare_with_holds(int rank, memory_range where, bool is_write, const char* call,
+                                    const call_list& calls, bool is_request,
+                                    std::vector<finding>& found) {
+  holds_.each_overlap(where, [&](const auto& at) {
+    const held& h = at->second;
+    if (h.rank != rank || (!is_write && !h.writes) || (is_request && h.is_request)) return false;
+    if (is_told(h.calls, calls)) return true;
+    found.push_back(
+        {finding::kind::error,
+         formatted(
+             "rank {} {} {} bytes {}{}, while {}, called in {}, {} them: complete that first, or "
+             "use other memory",
+             rank, is_write ? "writes" : "reads", where.end - where.begin,
+             call != nullptr ? formatted("by {} in ", call) : std::string("in "), place_mark,
+             h.call, place_mark, h.writes ? "may still write" : "may still read"),
+         {calls, h.calls}});
+    return true;
+  });
+}
+
+void race_watch::begin(pending what, bool is_request) {
+  std::vector<finding> found;
+  {
+    const guard locked(*this);
+    grow_bounds(what.where);
+    compare_with_holds(what.rank, what.where, what.writes, what.call, what.calls, is_request,
+                       found);
+    const std::pair key{what.rank, what.of.of};
+    if (what.of.request != nullptr) requests_.emplace(what.rank, what.of.request);
+    holds_of_[key].push_back(holds_.add(held{std::move(what), is_request}));
+  }
+  tell(std::move(found));
+}
+
+void race_watch::end(int rank, const use_owner& of) {
+  const guard locked(*this);
+  const auto found = holds_of_.find({rank, of.of});
+  if (found == holds_of_.end()) return;
+  std::erase_if(found->second, [&](const auto& at) {
+    if (of.target >= 0 && at->second.of.target != of.target) return false;
+    holds_.all.erase(at);
+    return true;
+  });
+  if (found->second.empty()) holds_of_.erase(found);
+}
+
+void race_watch::end_of_request(int rank, const void* request) {
+  const guard locked(*this);
+  if (requests_.erase({rank, request}) == 0) return;
+  for (auto& [key, holds] : holds_of_)
+    if (key.first == rank)
+      std::erase_if(holds, [&](const auto& at) {
+        if (at->second.of.request != request) return false;
+        holds_.all.erase(at);
+        return true;
+      });
+  const auto mine = static_cast<std::size_t>(rank);
+  for (auto& [key, open] : open_uses_)
+    if (key.first == rank)
+      std::erase_if(open, [&](const auto& at) {
+        use& u = at->second;
+        if (u.of.request != request || writes(u.kind)) return false;
+        u.is_over = true;
+        u.when = clocks_[mine][mine];
+        return true;
+      });
+}
+
+void race_watch::expose(int rank, memory_range where) {
+  if (where.begin == where.end) return;
+  const guard locked(*this);
+  grow_bounds(where);
+  exposed_.add({where, rank});
+}
+
+void race_watch::hide(int rank, const void* begin) {
+  const guard locked(*this);
+  const auto first = reinterpret_cast<std::uintptr_t>(begin);
+  memory_range where;
+  for (auto at = exposed_.all.lower_bound(first); at != exposed_.all.end() && at->first == first;
+       ++at)
+    if (at->second.rank == rank) {
+      where = at->second.where;
+      exposed_.all.erase(at);
+      break;
+    }
+  bool is_still_exposed = false;
+  exposed_.each_overlap(where, [&](const auto&) { return is_still_exposed = true; });
+  if (where.begin == where.end || is_still_exposed) return;  // By another window.
+  const auto lies_there = [&](const uses_by_begin::iterator& at) {
+    return at->second.where.overlaps(where);
+  };
+  for (auto& [key, open] : open_uses_) std::erase_if(open, lies_there);
+  for (auto at = uses_.all.lower_bound(where.begin - std::min(where.begin, uses_.longest));
+       at != uses_.all.end() && at->first < where.end;)
+    at = lies_there(at) ? uses_.all.erase(at) : std::next(at);
+}
+
+bool race_watch::is_ordered(const use& before, int rank) const {
+  if (!before.is_over) return false;
+  return before.rank == rank ||
+         clocks_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(before.rank)] >=
+             before.when;
+}
+
+bool race_watch::conflict(const use& one, const use& two) {
+  if (!writes(one.kind) && !writes(two.kind)) return false;
+  if (!is_atomic(one.kind) || !is_atomic(two.kind)) return true;
+  if (one.element != two.element) return true;
+  const std::uintptr_t apart = one.where.begin > two.where.begin
+                                   ? one.where.begin - two.where.begin
+                                   : two.where.begin - one.where.begin;
+  return apart % std::max<std::uint32_t>(one.element_bytes, 1) != 0;
+}
+
+void race_watch::forget_old() {
+  if (uses_.all.size() < uses_max) return;
+  std::erase_if(uses_.all, [](const auto& entry) { return entry.second.is_over; });
+}
+
+void race_watch::record(use what, std::vector<finding>& found) {
+  auto same = uses_.all.end();
+  use* before = nullptr;  // Of the same place and time, and ends where this begins.
+  bool is_known = false;
+  const use* beside = nullptr;
+  // One that ends where this begins is looked at, too.
+  uses_.each_overlap({what.where.begin - 1, what.where.end}, [&](const auto& at) {
+    use& other = at->second;
+    if (other.rank == what.rank && other.kind == what.kind && other.of.of == what.of.of &&
+        other.of.target == what.of.target && other.element == what.element &&
+        other.calls == what.calls) {
+      const bool is_of_now = other.is_over && what.is_over && other.when == what.when;
+      if (other.where.begin == what.where.begin && other.where.end == what.where.end)
+        same = at;
+      else if (is_of_now && other.where.begin <= what.where.begin &&
+               what.where.end <= other.where.end)
+        is_known = true;
+      else if (is_of_now && other.where.end == what.where.begin)
+        before = &other;
+      return false;
+    }
+    if (beside == nullptr && other.where.overlaps(what.where) && conflict(other, what) &&
+        !is_ordered(other, what.rank))
+      beside = &other;
+    return false;
+  });
+  if (beside != nullptr && !is_told(beside->calls, what.calls)) {
+    const auto said = [](const use& u) {
+      return formatted("rank {} {} {} bytes {}in {}", u.rank, verb_of(u.kind),
+                       u.where.end - u.where.begin,
+                       u.call != nullptr ? formatted("by {} ", u.call) : std::string(), place_mark);
+    };
+    found.push_back(
+        {finding::kind::error,
+         formatted(
+             "{}, and {}, and nothing orders the two: {}", said(*beside), said(what),
+             beside->rank == what.rank
+                 ? "complete the first before, by a flush or the end of its epoch"
+                 : "let one be complete, by a flush or the end of its epoch, and known to the "
+                   "other rank, by a fence, a lock, a message or a barrier, before the other"),
+         {beside->calls, what.calls}});
+  }
+  if (is_known) return;
+  const std::pair key{what.rank, what.of.of};
+  const bool is_open = !what.is_over;
+  if (same != uses_.all.end()) {
+    // Again: the last time is what others must come after.
+    const bool was_open = !same->second.is_over;
+    same->second.when = what.when;
+    same->second.is_over = what.is_over;
+    if (is_open && !was_open) open_uses_[key].push_back(same);
+    return;
+  }
+  if (before != nullptr) {
+    before->where.end = what.where.end;
+    uses_.longest = std::max(uses_.longest, before->where.end - before->where.begin);
+    return;
+  }
+  forget_old();
+  const auto at = uses_.add(std::move(what));
+  if (is_open) open_uses_[key].push_back(at);
+}
+
+void race_watch::start(use what) {
+  std::vector<finding> found;
+  {
+    const guard locked(*this);
+    what.is_over = false;
+    if (what.of.request != nullptr) requests_.emplace(what.rank, what.of.request);
+    record(std::move(what), found);
+  }
+  tell(std::move(found));
+}
+
+void race_watch::record_at_once(use what) {
+  std::vector<finding> found;
+  {
+    const guard locked(*this);
+    const auto mine = static_cast<std::size_t>(what.rank);
+    what.is_over = true;
+    what.when = clocks_[mine][mine];
+    record(std::move(what), found);
+  }
+  tell(std::move(found));
+}
+
+void race_watch::over(int rank, const use_owner& of, which those) {
+  const guard locked(*this);
+  const auto found = open_uses_.find({rank, of.of});
+  if (found == open_uses_.end()) return;
+  const auto mine = static_cast<std::size_t>(rank);
+  std::erase_if(found->second, [&](const auto& at) {
+    use& u = at->second;
+    if (of.target >= 0 && u.of.target != of.target) return false;
+    if (those != which::all && writes(u.kind) != (those == which::writes)) return false;
+    u.is_over = true;
+    u.when = clocks_[mine][mine];
+    return true;
+  });
+  if (found->second.empty()) open_uses_.erase(found);
+}
+
+void race_watch::look(int rank, memory_range where, bool is_write, const char* call,
+                      const call_list& calls) {
+  std::vector<finding> found;
+  {
+    const guard locked(*this);
+    compare_with_holds(rank, where, is_write, call, calls, true, found);
+  }
+  tell(std::move(found));
+}
+
+void race_watch::touch(int rank, memory_range where, bool is_write, const char* call,
+                       const call_list& calls) {
+  if (where.begin >= where.end) return;
+  std::vector<finding> found;
+  {
+    const guard locked(*this);
+    // What a call uses is compared with requests elsewhere.
+    compare_with_holds(rank, where, is_write, call, calls, call != nullptr, found);
+    bool is_exposed = false;
+    exposed_.each_overlap(where, [&](const auto&) { return is_exposed = true; });
+    if (is_exposed) {
+      const auto mine = static_cast<std::size_t>(rank);
+      record({rank,
+              is_write ? use_kind::store : use_kind::load,
+              where,
+              0,
+              1,
+              {},
+              call,
+              calls,
+              true,
+              clocks_[mine][mine]},
+             found);
+    }
+  }
+  tell(std::move(found));
+}
+
+}  // namespace weft::diagnosis
