@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "shmem/core.hpp"
+#include "shmem/race_notes.hpp"
 
 namespace weft::shmem {
 namespace {
@@ -69,16 +70,32 @@ strided checked_strided(pe_state& me, shmem_ctx_t context, std::ptrdiff_t dest_s
   return how;
 }
 
+// In a checked job.
+void note_blocks(const pe_state& me, const char* call, const strided& how, use_kind kind,
+                 const void* there, std::ptrdiff_t there_stride, const void* here,
+                 std::ptrdiff_t here_stride, std::size_t blocks) {
+  if (races_of(me) == nullptr) return;
+  for (std::size_t i = 0; i < blocks; ++i) {
+    const auto n = static_cast<std::ptrdiff_t>(i);
+    note_transfer(me, {call, how.other.operations, kind, how.other.rank},
+                  static_cast<const std::byte*>(there) + n * there_stride,
+                  static_cast<const std::byte*>(here) + n * here_stride, how.bytes);
+  }
+}
+
 // `dest` and `there` are the same; without bytes they mean nothing.
-void put_and_signal(pe_state& me, const target& to, void* dest, const rma::location& there,
-                    const void* source, std::size_t bytes, std::uint64_t* signal_address,
-                    std::uint64_t signal, int operation) {
+void put_and_signal(pe_state& me, const char* call, const target& to, void* dest,
+                    const rma::location& there, const void* source, std::size_t bytes,
+                    std::uint64_t* signal_address, std::uint64_t signal, int operation) {
   const rma::location at =
       checked_location(me, "sig_addr", signal_address, sizeof *signal_address, to.rank);
   if (operation != SHMEM_SIGNAL_SET && operation != SHMEM_SIGNAL_ADD)
     fail("sig_op is {}: pass SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD", operation);
   note_write(me, to.rank, dest, bytes);
   note_write(me, to.rank, signal_address, sizeof *signal_address);
+  note_transfer(me, {call, to.operations, use_kind::put, to.rank}, dest, source, bytes);
+  note_fence(me, to.operations);  // Who sees the signal sees what was put before.
+  note_word(me, signal_address, sizeof *signal_address, true, to.rank);
   me.memory->put_signal(
       to.operations, there, source, bytes, at, signal,
       operation == SHMEM_SIGNAL_SET ? rma::signal_operation::set : rma::signal_operation::add);
@@ -94,6 +111,7 @@ void put_slowly(const char* call, shmem_ctx_t context, void* dest, const void* s
     const rma::location there = checked_location(me, "dest", dest, bytes, to.rank);
     check_local("source", source, bytes);
     note_write(me, to.rank, dest, bytes);
+    note_transfer(me, {call, to.operations, use_kind::put, to.rank}, dest, source, bytes);
     if (bytes != 0) me.memory->put(to.operations, there, source, bytes);
   });
 }
@@ -106,6 +124,7 @@ void get_slowly(const char* call, shmem_ctx_t context, void* dest, const void* s
     const rma::location there = checked_location(me, "source", source, bytes, from.rank);
     check_local("dest", dest, bytes);
     note_look(me);
+    note_transfer(me, {call, from.operations, use_kind::get, from.rank}, source, dest, bytes);
     if (bytes == 0) return;
     if (when == completion::blocking)
       me.memory->get(from.operations, dest, there, bytes);
@@ -125,6 +144,8 @@ void put_strided(const char* call, shmem_ctx_t context, void* dest, const void* 
                  static_cast<std::byte*>(dest) + static_cast<std::ptrdiff_t>(i) * how.dest_stride,
                  how.bytes);
     if (blocks == 0 || how.bytes == 0) return;
+    note_blocks(me, call, how, use_kind::put, dest, how.dest_stride, source, how.source_stride,
+                blocks);
     me.memory->put_strided(how.other.operations, me.symmetric.at(dest, how.other.rank),
                            how.dest_stride, source, how.source_stride, how.bytes, blocks);
   });
@@ -138,6 +159,8 @@ void get_strided(const char* call, shmem_ctx_t context, void* dest, const void* 
                                         element, pe, {"source", source}, {"dest", dest});
     note_look(me);
     if (blocks == 0 || how.bytes == 0) return;
+    note_blocks(me, call, how, use_kind::get, source, how.source_stride, dest, how.dest_stride,
+                blocks);
     me.memory->get_strided(how.other.operations, dest, how.dest_stride,
                            me.symmetric.at(source, how.other.rank), how.source_stride, how.bytes,
                            blocks);
@@ -152,7 +175,7 @@ void put_signal(const char* call, shmem_ctx_t context, void* dest, const void* s
     const std::size_t bytes = checked_bytes(count, element);
     const rma::location there = checked_location(me, "dest", dest, bytes, to.rank);
     check_local("source", source, bytes);
-    put_and_signal(me, to, dest, there, source, bytes, signal_address, signal, operation);
+    put_and_signal(me, call, to, dest, there, source, bytes, signal_address, signal, operation);
   });
 }
 
@@ -166,7 +189,7 @@ void signal_update(const char* call, shmem_ctx_t context, std::uint64_t* signal_
                    std::uint64_t signal, int operation, int pe) {
   in_call(call, [&](pe_state& me) {
     const target to = checked_target(me, context, pe);
-    put_and_signal(me, to, nullptr, {}, nullptr, 0, signal_address, signal, operation);
+    put_and_signal(me, call, to, nullptr, {}, nullptr, 0, signal_address, signal, operation);
   });
 }
 
@@ -190,6 +213,7 @@ checked_word checked_update(pe_state& me, shmem_ctx_t context, const void* word,
   if (reinterpret_cast<std::uintptr_t>(word) % bytes != 0)
     fail("the word at {} is not aligned to its size of {} bytes", word, bytes);
   if (writes) note_write(me, to.rank, word, bytes);
+  note_word(me, word, bytes, writes, to.rank);
   return {to.operations, at};
 }
 
@@ -203,7 +227,9 @@ void fence(const char* call, shmem_ctx_t context) {
     return me->memory->fence(me->operations);
   in_call(call, [&](pe_state& me) {
     if (context == SHMEM_CTX_INVALID) return;
-    me.memory->fence(operations_of(me, checked_context(me, context)));
+    rma::context& operations = operations_of(me, checked_context(me, context));
+    me.memory->fence(operations);
+    note_fence(me, operations);
   });
 }
 
@@ -217,6 +243,7 @@ void quiet(const char* call, shmem_ctx_t context) {
     send_gathered(me, call, c == nullptr ? me.gathers.get() : c->gathers.get(),
                   operations_of(me, c));
     me.memory->quiet(operations_of(me, c));
+    note_quiet(me, operations_of(me, c));
   });
 }
 
@@ -230,6 +257,7 @@ void pe_quiet(const char* call, shmem_ctx_t handle, const int* pes, std::size_t 
     send_gathered(me, call, c == nullptr ? me.gathers.get() : c->gathers.get(),
                   operations_of(me, c));
     me.memory->quiet(operations_of(me, c), ranks);
+    for (const int rank : ranks) note_quiet(me, operations_of(me, c), rank);
   });
 }
 

@@ -7,6 +7,7 @@
 #include "collective/exchange.hpp"
 #include "collective/new_communicators.hpp"
 #include "shmem/core.hpp"
+#include "shmem/race_notes.hpp"
 
 namespace weft::shmem {
 namespace {
@@ -23,6 +24,7 @@ std::byte* writable(const void* bytes) noexcept {
 // the stores that each made before.
 void complete(pe_state& me) {
   me.memory->complete(me.operations);
+  note_quiet(me, me.operations);
 }
 
 team& active_set(pe_state& me, int start, int log_stride, int size) {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "shmem/core.hpp"
+#include "shmem/race_notes.hpp"
 
 namespace weft::shmem {
 namespace {
@@ -93,6 +94,7 @@ void set_lock(const char* call, long* lock) {
         c, me.symmetric.at(l.end, l.home), static_cast<std::uint32_t>(me.number + 1));
     if (before == 0) {
       (void)memory.fetch<update::bit_and>(c, own, ~waits);
+      note_locked(me, lock);
       return;
     }
     note_write(me, static_cast<int>(before - 1), l.place, sizeof *l.place);
@@ -102,6 +104,7 @@ void set_lock(const char* call, long* lock) {
     wait_for_place(me, call, l.place, in_front, [](const void* place) noexcept {
       return (look_at(static_cast<const std::uint32_t*>(place)) & waits) == 0;
     });
+    note_locked(me, lock);
   });
 }
 
@@ -111,6 +114,8 @@ void clear_lock(const char* call, long* lock) {
     rma::initiator& memory = *me.memory;
     rma::context& c = me.operations;
     memory.quiet(c);  // The next holder sees what was done under the lock.
+    note_quiet(me, c);
+    note_unlocks(me, lock);
     if (look_at(l.place) == 0) {
       const auto own = static_cast<std::uint32_t>(me.number + 1);
       const std::uint32_t end =
@@ -134,8 +139,10 @@ int test_lock(const char* call, long* lock) {
     const parts_of_lock l = checked_lock(me, lock);
     const auto own = static_cast<std::uint32_t>(me.number + 1);
     if (me.memory->fetch<update::compare_swap>(me.operations, me.symmetric.at(l.end, l.home), own,
-                                               0u) == 0)
+                                               0u) == 0) {
+      note_locked(me, lock);
       return 0;
+    }
     me.looks_left = 0;
     note_look(me);
     return 1;

@@ -12,6 +12,7 @@
 #include "process/life/foreign_thread.hpp"
 #include "shmem/am_steps.hpp"
 #include "shmem/core.hpp"
+#include "shmem/race_notes.hpp"
 #include "weft/run.hpp"
 
 namespace weft::shmem {
@@ -108,6 +109,7 @@ void open(pe_state& me, int level) {
   share_out_queue(me);  // A PE that leaves the meeting first may send.
   detail::meet(me.teams[0]->ranks->state(), me.number, "shmem_init");
   me.open();
+  note_symmetric(me, true);
   me.rank.tell_faces_if_shared();
   print_what_was_asked_for(me);
   here.leave_shared();
@@ -161,8 +163,10 @@ void finalize(const char* call) {
       if (c->of != nullptr) {
         end_session(me, call, c.get());
         me.memory->quiet(c->operations);
+        note_quiet(me, c->operations);
       }
     meet(me, world_team(me), "shmem_finalize");
+    note_symmetric(me, false);
     me.close();
     me.finalized = true;
     me.contexts.clear();

@@ -6,6 +6,7 @@
 #include "job/accounted_call.hpp"
 #include "profile/counted_wait.hpp"
 #include "shmem/core.hpp"
+#include "shmem/race_notes.hpp"
 
 namespace weft::shmem {
 namespace {
@@ -80,6 +81,7 @@ void wait_for_memory(pe_state& me, const char* call, const waited_word& what,
           what.is_lock ? profile::wait_state::lock : profile::wait_state::late_signal,
           [&] { return keys_of(me, what); }});
   me.memory->wait_until([over, subject]() noexcept { return over(subject); }, said);
+  if (!what.is_lock) note_learnt(me);
   me.looks_left = looks_in_a_row_max;
 }
 
