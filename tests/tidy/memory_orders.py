@@ -13,6 +13,7 @@ ALLOWED = {
     "src/sync/announcements.hpp": "the checker does not run a read-modify-write before one that precedes it",
     "src/sync/deque.hpp": "the checker does not run a store before a load that precedes it",
     "src/sync/record_ring.hpp": "peek() is a hint for diagnosis that ThreadSanitizer is not asked about",
+    "src/rank/instrumented_code.cpp": "operations of the program, which expects the order of std::atomic",
     "src/comm/atomics.cpp": "operations of the program, which expects the order of std::atomic_ref",
     "include/weft/comm/completion.hpp": "the same as sync/atomics.hpp, for a public counter",
 }

@@ -205,12 +205,13 @@ bool opens_modules(const std::vector<std::string>& command) {
 
 namespace {
 
-// Tools that know one program in a process, by a function of each.
+// Tools that know one program in a process, by a function of each: of ThreadSanitizer one that instrumented code does not call, since
+// libweft has those for weftcc -check.
 struct tool {
   std::string_view function, word;
 };
 constexpr std::array one_program_tools{
-    tool{"__asan_init", "address"}, tool{"__tsan_init", "thread"},
+    tool{"__asan_init", "address"}, tool{"__tsan_create_fiber", "thread"},
     tool{"__hwasan_init", "hwaddress"}, tool{"__lsan_init", "leak"}};
 constexpr std::array tool_libraries{tool{"libasan.", "address"}, tool{"libtsan.", "thread"},
                                     tool{"libhwasan.", "hwaddress"}, tool{"liblsan.", "leak"}};

@@ -138,10 +138,10 @@ int ranks_here(const options& how) {
   return how.processes > 1 ? (how.ranks + how.processes - 1) / how.processes : how.ranks;
 }
 
-// Tools that know one program in a process, by a function of each.
+// Tools that know one program in a process, by a function of each that libweft has not (rank/instrumented_code.cpp).
 void look_at_tools(const std::string& program) {
   for (const auto& [function, word] :
-       {std::pair{"__asan_init", "address"}, std::pair{"__tsan_init", "thread"},
+       {std::pair{"__asan_init", "address"}, std::pair{"__tsan_create_fiber", "thread"},
         std::pair{"__hwasan_init", "hwaddress"}, std::pair{"__lsan_do_leak_check", "leak"}})
     if (::dlsym(RTLD_DEFAULT, function) != nullptr)
       throw error(formatted(

@@ -94,7 +94,7 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t* thread,
   const bool has_place = weft::worker::current() == nullptr || weft::process::has_cpus(attributes);
   // ThreadSanitizer's own start must be the first code of a thread: such a one does not know its rank, and may not call
   // MPI.
-  static const bool is_watched = ::dlsym(RTLD_DEFAULT, "__tsan_init") != nullptr;
+  static const bool is_watched = ::dlsym(RTLD_DEFAULT, "__tsan_create_fiber") != nullptr;
   if (is_watched) {
     const int result = next(thread, attributes, body, argument);
     if (result == 0 && !has_place) {
