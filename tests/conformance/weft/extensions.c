@@ -210,12 +210,12 @@ static int not_cancelled(void* state, int complete) {
   return MPI_SUCCESS;
 }
 
-struct countdown {
+struct rounds_left {
   int left, calls;
   MPI_Request request;
 };
 static int count_down(MPIX_Async_thing thing) {
-  struct countdown* c = MPIX_Async_get_state(thing);
+  struct rounds_left* c = MPIX_Async_get_state(thing);
   ++c->calls;
   if (--c->left > 0) return MPIX_ASYNC_NOPROGRESS;
   MPI_Grequest_complete(c->request);
@@ -224,7 +224,7 @@ static int count_down(MPIX_Async_thing thing) {
 
 /* A wait in which nothing happens but what the hooks do. */
 static void completes_a_request(void) {
-  struct countdown slow = {100, 0, MPI_REQUEST_NULL}, fast = {3, 0, MPI_REQUEST_NULL};
+  struct rounds_left slow = {100, 0, MPI_REQUEST_NULL}, fast = {3, 0, MPI_REQUEST_NULL};
   CALLS(MPI_Grequest_start(query, nothing_to_free, not_cancelled, NULL, &slow.request));
   CALLS(MPI_Grequest_start(query, nothing_to_free, not_cancelled, NULL, &fast.request));
   EXPECT_INT(MPIX_Request_is_complete(slow.request), 0);
