@@ -11,27 +11,28 @@ namespace weft::mpi {
 namespace {
 
 using detail::block_run;
+using detail::segments;
 
 std::uint64_t blocks_of(const block_run& run) {
   return run.block == 0 ? 0 : std::uint64_t{run.inner.count} * run.middle.count;
 }
 
-std::uint64_t block_count(const detail::segments& where) {
+// Of one pass over the list of runs: there are where.all().count.
+std::uint64_t blocks_of_pass(const segments& where) {
   std::uint64_t blocks = 0;
   for (const block_run& run : where.runs()) blocks += blocks_of(run);
   return blocks;
 }
 
-// Where block `number` of the run lies, from the base.
+std::uint64_t block_count(const segments& where) {
+  return where.size() == 0 ? 0 : blocks_of_pass(where) * where.all().count;
+}
+
+// Where block `number` of the run lies in the first pass, from the base.
 std::ptrdiff_t place_of(const block_run& run, std::uint64_t number) {
   const auto in_row = static_cast<std::ptrdiff_t>(number % run.inner.count);
   const auto row = static_cast<std::ptrdiff_t>(number / run.inner.count);
   return run.offset + row * run.middle.stride + in_row * run.inner.stride;
-}
-
-// The layout of one element.
-detail::segments one_of(const datatype_object& type) {
-  return type.where.placed(nullptr, {1, type.extent});
 }
 
 struct counted_blocks {
@@ -39,8 +40,10 @@ struct counted_blocks {
   std::uint64_t bytes = 0;
 };
 
-counted_blocks blocks_within(const detail::segments& where, std::uint64_t bytes_max) {
-  counted_blocks found;
+counted_blocks blocks_within(const segments& where, std::uint64_t bytes_max) {
+  if (where.size() <= bytes_max) return {block_count(where), where.size()};
+  const std::uint64_t passes = bytes_max / where.period();
+  counted_blocks found{passes * blocks_of_pass(where), passes * where.period()};
   for (const block_run& run : where.runs()) {
     const std::uint64_t all = blocks_of(run);
     if (all == 0) continue;
@@ -52,21 +55,23 @@ counted_blocks blocks_within(const detail::segments& where, std::uint64_t bytes_
   return found;
 }
 
-void list_blocks(const detail::segments& where, std::uint64_t first, MPIX_Iov* into,
-                 std::uint64_t count) {
-  for (const block_run& run : where.runs()) {
-    const std::uint64_t all = blocks_of(run);
-    if (first >= all) {
-      first -= all;
-      continue;
+// `count` blocks from `first` on, which are there.
+void list_blocks(const segments& where, std::uint64_t first, MPIX_Iov* into, std::uint64_t count) {
+  if (count == 0) return;
+  const std::uint64_t in_pass = blocks_of_pass(where);
+  auto pass = static_cast<std::ptrdiff_t>(first / in_pass);
+  first %= in_pass;
+  for (; count != 0; ++pass) {
+    const auto from = static_cast<std::ptrdiff_t>(where.base()) + pass * where.all().stride;
+    for (const block_run& run : where.runs()) {
+      const std::uint64_t all = blocks_of(run);
+      for (; first < all && count != 0; ++first, --count) {
+        into->iov_base = reinterpret_cast<void*>(from + place_of(run, first));
+        into->iov_len = static_cast<MPI_Aint>(run.block);
+        ++into;
+      }
+      first -= std::min(first, all);
     }
-    for (; first < all && count != 0; ++first, --count) {
-      into->iov_base = reinterpret_cast<void*>(place_of(run, first));
-      into->iov_len = static_cast<MPI_Aint>(run.block);
-      ++into;
-    }
-    first = 0;
-    if (count == 0) return;
   }
 }
 
@@ -87,8 +92,8 @@ WEFT_MPI_FUNCTION(int, MPIX_Type_iov_len,
         if (max_iov_bytes < -1)
           fail(MPI_ERR_ARG, "max_iov_bytes is {}: it is 0 or more, or -1 for all", max_iov_bytes);
         const counted_blocks found = blocks_within(
-            one_of(type), max_iov_bytes == -1 ? std::numeric_limits<std::uint64_t>::max()
-                                              : static_cast<std::uint64_t>(max_iov_bytes));
+            type.where, max_iov_bytes == -1 ? std::numeric_limits<std::uint64_t>::max()
+                                            : static_cast<std::uint64_t>(max_iov_bytes));
         *iov_len = static_cast<MPI_Count>(found.blocks);
         *actual_iov_bytes = static_cast<MPI_Count>(found.bytes);
       },
@@ -106,7 +111,7 @@ WEFT_MPI_FUNCTION(int, MPIX_Type_iov,
         if (iov_offset < 0)
           fail(MPI_ERR_ARG, "iov_offset is {}: blocks are counted from 0", iov_offset);
         if (max_iov_len < 0) fail(MPI_ERR_ARG, "max_iov_len is {}: it is 0 or more", max_iov_len);
-        const weft::detail::segments where = one_of(type);
+        const weft::detail::segments& where = type.where;
         const std::uint64_t all = block_count(where);
         const auto first = std::min(static_cast<std::uint64_t>(iov_offset), all);
         const auto count = std::min(static_cast<std::uint64_t>(max_iov_len), all - first);

@@ -169,15 +169,28 @@ static void blocks_of(MPI_Datatype type, const char* what, MPI_Count wanted) {
 }
 
 static void blocks(void) {
-  MPI_Datatype column, matrix, odd, none;
+  MPI_Datatype column, matrix, box, odd, moved, rows, tile, tiles, none;
   blocks_of(MPI_INT, "an int", 1);
   MPI_Type_vector(5, 1, 3, MPI_DOUBLE, &column);
   blocks_of(column, "a column", 5);
   MPI_Type_create_hvector(3, 1, 200, column, &matrix);
   blocks_of(matrix, "columns", 15);
+  MPI_Type_create_hvector(2, 1, 1000, matrix, &box);
+  blocks_of(box, "columns of two matrices", 30);
   const int lengths[3] = {2, 0, 3}, places[3] = {40, 7, -2};
   MPI_Type_indexed(3, lengths, places, MPI_INT, &odd);
   blocks_of(odd, "blocks in another order", 2);
+  MPI_Type_contiguous(4, odd, &rows);
+  blocks_of(rows, "blocks in another order, four times", 8);
+  const int two = 2;
+  const MPI_Aint far_off = 1000;
+  MPI_Type_create_hindexed(1, &two, &far_off, MPI_INT, &moved);
+  blocks_of(moved, "a block elsewhere", 1);
+  const int shape[2] = {6, 8}, part[2] = {2, 3}, start[2] = {1, 2};
+  MPI_Type_create_subarray(2, shape, part, start, MPI_ORDER_C, MPI_INT, &tile);
+  blocks_of(tile, "a part of an array", 2);
+  MPI_Type_create_hvector(2, 2, 600, tile, &tiles);
+  blocks_of(tiles, "parts of four arrays", 8);
   MPI_Type_contiguous(0, MPI_INT, &none);
   blocks_of(none, "nothing", 0);
   MPI_Count n = 0;
@@ -188,7 +201,12 @@ static void blocks(void) {
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
   MPI_Type_free(&column);
   MPI_Type_free(&matrix);
+  MPI_Type_free(&box);
   MPI_Type_free(&odd);
+  MPI_Type_free(&moved);
+  MPI_Type_free(&rows);
+  MPI_Type_free(&tile);
+  MPI_Type_free(&tiles);
   MPI_Type_free(&none);
 }
 
