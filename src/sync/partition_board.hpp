@@ -5,7 +5,7 @@
 // ready is one compare_exchange in a line that only the sender's threads write; asking whether one has arrived is a load. Whoever
 // claims bits copies these partitions, all that are ready in a word together:
 //   - the sender's thread that completes a group of partitions, where the receiver has begun the round
-//   - the receiver, when it begins, and when it asks for a partition that has not arrived and is not alone in its group
+//   - the receiver, when it begins, and when it asks for a partition that has not arrived: both sides may have missed each other
 //   - the sender's thread that completes the last group: everything that is left, where the receiver has begun
 //
 //   R1 mark:  turn ready           -- A1 take:         load ready       the copier sees what was written to the partition
@@ -106,8 +106,7 @@ class partition_board {
   template <class Copy>
   [[nodiscard]] bool take_ready(std::size_t first, std::size_t last, std::uint32_t round,
                                 const Copy& copy) {
-    // Alone in its group a partition is copied by who makes it ready, without delay.
-    return together_ != 1 && take_words(first / WordParts, last / WordParts, round, copy);
+    return take_words(first / WordParts, last / WordParts, round, copy);
   }
 
   // Called by any thread: whether the round has ended. When true, the caller sees what those who copied did.

@@ -97,6 +97,38 @@ model::setup rounds(std::size_t partitions, std::size_t together, std::uint32_t 
   };
 }
 
+// The sender makes its second partition ready only when the receiver has the first. Each of them is alone in its group.
+model::setup answered() {
+  return [] {
+    auto e = std::make_shared<exchange<2>>(2, 1);
+    auto answers = std::make_shared<number>(0);
+    e->partitions_of->begin_sending();
+    scenario scene;
+    scene.threads.push_back([=] {
+      for (std::size_t p = 0; p < 2; ++p) {
+        if (p != 0) await(*answers, 1);
+        e->source[p].set(value_of(p, 1));
+        if (e->partitions_of->mark(p, 1, e->copier()) == partition_turn::ended) e->end(1);
+      }
+      await(e->sent, 1);
+    });
+    scene.threads.push_back([=] {
+      if (e->partitions_of->begin_receiving(1, e->copier())) e->end(1);
+      for (;;) {
+        if (e->partitions_of->have_arrived(0, 0, 1)) break;
+        model::require(!e->partitions_of->take_ready(0, 0, 1, e->copier()), "one is left");
+        if (e->partitions_of->have_arrived(0, 0, 1)) break;
+        model::pause();
+      }
+      model::require(e->target[0].get() == value_of(0, 1), "what has arrived");
+      answers->store(1, std::memory_order_release);
+      await(e->received, 1);
+      model::require(e->target[1].get() == value_of(1, 1), "all of the round");
+    });
+    return scene;
+  };
+}
+
 // Somebody else waits for the round and reads what has arrived.
 model::setup observed() {
   return [] {
@@ -136,10 +168,15 @@ model::setup ready_twice() {
   };
 }
 
-// Two rounds with one partition; two partitions in two words, and in one word as two groups and as one.
+// Two rounds with one partition; two partitions in two words, and in one word as two groups and as one,
+// also when one side waits for the other in the middle.
 std::vector<model::setup> all() {
-  return {rounds<1>(1, 1, 2, true), rounds<1>(2, 1, 1, false), rounds<2>(2, 2, 1, true),
-          rounds<2>(2, 1, 1, false), observed()};
+  return {rounds<1>(1, 1, 2, true),
+          rounds<1>(2, 1, 1, false),
+          rounds<2>(2, 2, 1, true),
+          rounds<2>(2, 1, 1, false),
+          answered(),
+          observed()};
 }
 
 TEST(partition_board_model, every_schedule_copies_each_partition_once) {
