@@ -396,8 +396,6 @@ void hear_tag(state& me, partitioned_message& m, const peer& receiver, const cha
 // Of what goes to another process: it is sent on a fiber of its own when the last partition is ready.
 std::function<weft::request()> sender_of(state& me, const std::shared_ptr<partitioned_message>& m,
                                          const route& to, const char* call) {
-  partitioned_channel& c = *m->channel;
-  c.waiting = me.rank.home;
   const auto group = to.comm->ranks.shared_state();
   envelope from = to.of_send();
   from.context |= partitioned_context;
@@ -487,6 +485,7 @@ void make(state& me, const arguments& a, bool sends, MPI_Request* request, const
   } else if (sends) {
     m->channel = std::make_shared<partitioned_channel>();
     m->channel->send = side;
+    m->channel->waiting = me.rank.home;
     make_board(*m->channel, a.partitions);
     made.what = request_object::type::collective;
     made.work = nullptr;
