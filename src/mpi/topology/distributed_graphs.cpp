@@ -80,7 +80,7 @@ MPI_Comm create_adjacent(state& me, MPI_Comm comm, int indegree, const int sourc
   t->source_weights = weights_of(indegree, sourceweights, "sourceweights");
   t->destination_weights = weights_of(outdegree, destweights, "destweights");
   int place = c.own;
-  if (reorder) {
+  if (reorder && may_reorder(c)) {
     place = reorder_adjacent(me, c, *t, in, out);
   } else {
     for (const int r : in) t->sources.push_back({r, 0});

@@ -12,6 +12,7 @@
 #include "mpi/object/communicator.hpp"
 #include "mpi/object/group.hpp"
 #include "mpi/object/state.hpp"
+#include "rank/remote.hpp"
 
 namespace weft::mpi {
 namespace {
@@ -339,9 +340,6 @@ class arrangement {
 };
 
 rank_home home_of(const detail::job& j, int number) {
-  // Of a rank of another job nothing is known but that it is in another process.
-  if (number < 0 || static_cast<std::size_t>(number) >= j.places.size())
-    return {-1 - number, -1 - number, 0};
   const detail::rank_place& p = j.places[static_cast<std::size_t>(number)];
   const int node =
       j.node_of_process.empty() ? 0 : j.node_of_process[static_cast<std::size_t>(p.process)];
@@ -363,8 +361,13 @@ std::vector<int> places_of_ranks(const wanted_neighbors& wanted,
   return arrangement(wanted, homes).take();
 }
 
+bool may_reorder(const communicator_object& c) {
+  return !detail::reaches_other_jobs(*c.shared);
+}
+
 int new_place(const state& me, const communicator_object& c, int size,
               const wanted_neighbors& wanted) {
+  if (!may_reorder(c)) return c.own;
   const std::vector<int> numbers = local_ranks(c);
   std::vector<rank_home> homes;
   homes.reserve(static_cast<std::size_t>(size));

@@ -29,7 +29,11 @@ using rank_home = std::array<int, 3>;
 [[nodiscard]] std::vector<int> places_of_ranks(const wanted_neighbors& wanted,
                                                const std::vector<rank_home>& homes);
 
-// The place of the calling rank among the first `size` of the communicator, which it is one of. Nobody communicates; all ranks that
+// Whether ranks of the communicator may get other places than their own; the same on all. Not where it reaches beyond the job: of
+// ranks of other jobs nobody knows where they are at home.
+[[nodiscard]] bool may_reorder(const communicator_object& c);
+
+// The place of the calling rank among the first `size` of the communicator, which it is one of; its own where may_reorder() is false. Nobody communicates; all ranks that
 // pass equal neighbours get places that fit together.
 [[nodiscard]] int new_place(const state& me, const communicator_object& c, int size,
                             const wanted_neighbors& wanted);

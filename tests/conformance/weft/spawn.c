@@ -87,6 +87,19 @@ static void talk(MPI_Comm between, int is_parent) {
   MPI_Comm_compare(merged, copy, &flag);
   EXPECT_INT(flag, MPI_CONGRUENT);
   MPI_Comm_free(&copy);
+  /* Each job knows where its own ranks are: nobody moves. */
+  const int before = (place + total - total / 2) % total, behind = (place + total / 2) % total;
+  int from, to;
+  MPI_Dist_graph_create_adjacent(merged, 1, &before, MPI_UNWEIGHTED, 1, &behind, MPI_UNWEIGHTED, MPI_INFO_NULL, 1, &copy);
+  MPI_Comm_rank(copy, &value);
+  EXPECT_INT(value, place);
+  MPI_Dist_graph_neighbors(copy, 1, &from, MPI_UNWEIGHTED, 1, &to, MPI_UNWEIGHTED);
+  EXPECT(from == before && to == behind, "rank %d has neighbours %d and %d", place, from, to);
+  MPI_Comm_free(&copy);
+  MPI_Dist_graph_create(merged, 1, &place, (const int[]){1}, &behind, MPI_UNWEIGHTED, MPI_INFO_NULL, 1, &copy);
+  MPI_Comm_rank(copy, &value);
+  EXPECT_INT(value, place);
+  MPI_Comm_free(&copy);
   MPI_Comm_free(&part);
   MPI_Comm_free(&merged);
 }
