@@ -11,6 +11,7 @@
 #include "mpi/communicator/process_sets.hpp"
 #include "mpi/object/operation.hpp"
 #include "mpi/object/profiling.hpp"
+#include "rank/remote.hpp"
 
 namespace weft::mpi {
 namespace {
@@ -24,9 +25,13 @@ constexpr std::string_view name_source = "hwloc://";
 constexpr const char* type_key = "mpi_hw_resource_type";
 constexpr const char* set_key = "mpi_pset_name";
 
-// What ranks are divided by: a kind of part, behind these a set of processes, or nothing.
+// What ranks are divided by: a kind of part, behind these a set of processes, or nothing; the part that divides them; or what
+// no rank may ask for, of which all are told.
 constexpr std::size_t first_set = part_kind_count;
 constexpr std::size_t by_nothing = first_set + 4;
+constexpr std::size_t unguided = by_nothing + 1;
+constexpr std::size_t by_both_keys = unguided + 1;
+constexpr std::size_t by_set_beyond_job = by_both_keys + 1;
 std::size_t by_set(process_set set) {
   return first_set + static_cast<std::size_t>(set);
 }
@@ -48,9 +53,20 @@ places places_of(const rank_state& r) {
   return here;
 }
 
+// `most`: the greatest of what ranks ask for.
+void check_asked(std::size_t most) {
+  if (most == by_both_keys)
+    fail(MPI_ERR_INFO, "the info of a rank has both {} and {}: pass one of them", type_key,
+         set_key);
+  if (most == by_set_beyond_job)
+    fail(MPI_ERR_UNSUPPORTED_OPERATION,
+         "{} divides no communicator that reaches beyond the job: sets of processes are of one job",
+         set_key);
+}
+
 // Collective; ranks that want no communicator call it too, with `wanted` false, and do not count. Throws on all ranks where
-// they want to be divided by different things. Else returns the largest kind of part in which the ranks of `c` are not all
-// together, and which every rank knows; by_nothing when there is none.
+// they want to be divided by different things, or by what cannot be. Else returns the largest kind of part in which the ranks of
+// `c` are not all together, and which every rank knows; by_nothing when there is none.
 std::size_t part_that_divides(communicator_object& c, const places& here, std::size_t by,
                               bool wanted) {
   // For each number of `here`, and `by`, the least and the negative of the greatest: one reduction by MPI_MIN finds both.
@@ -67,6 +83,7 @@ std::size_t part_that_divides(communicator_object& c, const places& here, std::s
   const auto differs = [&](std::size_t p) { return of_all[2 * p] != -of_all[2 * p + 1]; };
   // Where no rank counts, both are the largest number.
   if (of_all[0] == std::numeric_limits<int>::max()) return by_nothing;
+  check_asked(static_cast<std::size_t>(-of_all[2 * part_kind_count + 1]));
   if (differs(part_kind_count))
     fail(MPI_ERR_ARG,
          "ranks ask for different splits: pass the same split_type, {} and {} on all that want a "
@@ -88,17 +105,17 @@ std::size_t part_by_name(std::string_view name) {
 }
 
 // MPI_COMM_TYPE_HW_GUIDED and MPI_COMM_TYPE_RESOURCE_GUIDED, which knows sets of processes, too.
-std::size_t by_info(state& me, MPI_Info info, bool sets) {
+std::size_t by_info(state& me, const communicator_object& c, MPI_Info info, bool sets) {
   if (info == MPI_INFO_NULL) return by_nothing;
   const info_object& i = checked_info(me, info);
   const std::string* const type = i.find(type_key);
   const std::string* const name = sets ? i.find(set_key) : nullptr;
-  if (type != nullptr && name != nullptr)
-    fail(MPI_ERR_INFO, "the info has both {} and {}: pass one of them", type_key, set_key);
+  if (type != nullptr && name != nullptr) return by_both_keys;
   if (type != nullptr) return part_by_name(*type);
   if (name == nullptr) return by_nothing;
   const auto set = find_process_set(*name);
-  return set ? by_set(*set) : by_nothing;
+  if (!set) return by_nothing;
+  return reaches_other_jobs(*c.shared) ? by_set_beyond_job : by_set(*set);
 }
 
 std::string resource_name(std::size_t part) {
@@ -108,13 +125,12 @@ std::string resource_name(std::size_t part) {
 // The color for split_by_color(): the number of this rank's part or set, or MPI_UNDEFINED. `split_type` has been checked.
 int color_of(state& me, communicator_object& c, int split_type, MPI_Info info) {
   const places here = places_of(me.rank);
-  constexpr std::size_t unguided = by_nothing + 1;
   const std::size_t asked = split_type == MPI_COMM_TYPE_SHARED
                                 ? static_cast<std::size_t>(part_kind::machine)
                             : split_type == MPI_COMM_TYPE_HW_UNGUIDED ? unguided
                             : split_type == MPI_UNDEFINED
                                 ? by_nothing
-                                : by_info(me, info, split_type == MPI_COMM_TYPE_RESOURCE_GUIDED);
+                                : by_info(me, c, info, split_type == MPI_COMM_TYPE_RESOURCE_GUIDED);
   const std::size_t divided = part_that_divides(c, here, asked, split_type != MPI_UNDEFINED);
   const std::size_t by = asked == unguided ? divided : asked;
   if (asked == unguided && by != by_nothing && info != MPI_INFO_NULL && info != MPI_INFO_ENV)

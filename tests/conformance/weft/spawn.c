@@ -87,6 +87,15 @@ static void talk(MPI_Comm between, int is_parent) {
   MPI_Comm_compare(merged, copy, &flag);
   EXPECT_INT(flag, MPI_CONGRUENT);
   MPI_Comm_free(&copy);
+  /* Sets of processes are of one job; one rank asks for nothing. */
+  MPI_Info set;
+  MPI_Info_create(&set);
+  MPI_Info_set(set, "mpi_pset_name", "weft://process");
+  MPI_Comm_set_errhandler(merged, MPI_ERRORS_RETURN);
+  EXPECT_CLASS(MPI_Comm_split_type(merged, place == 0 ? MPI_UNDEFINED : MPI_COMM_TYPE_RESOURCE_GUIDED, 0, set, &copy),
+               MPI_ERR_UNSUPPORTED_OPERATION);
+  MPI_Info_free(&set);
+  MPI_Comm_set_errhandler(merged, MPI_ERRORS_ARE_FATAL);
   /* Each job knows where its own ranks are: nobody moves. */
   const int before = (place + total - total / 2) % total, behind = (place + total / 2) % total;
   int from, to;
