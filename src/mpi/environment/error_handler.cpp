@@ -24,12 +24,15 @@ void check_handler_of(MPI_Errhandler h, object_kind of, const char* maker) {
   fail(MPI_ERR_ERRHANDLER, "{} is one of other objects: make it with {}", text_of(h), maker);
 }
 
-// Calls a handler of the program that is for these objects. It stays while it runs, whatever it frees.
+// Calls a handler of the program that is for these objects. It stays while it runs, and what its function uses, whatever that
+// frees.
 void call_if_of(MPI_Errhandler handler, object_kind of, void* object, int& code) {
   const auto* const h = find_object<error_handler_object>(handler);
   if (h == nullptr || h->of != of) return;
-  const auto call = h->call;
-  call(object, &code);
+  state& me = *find_state();  // A rank's call has failed.
+  hold(handler);
+  h->call(object, &code);
+  release(me, handler);
 }
 
 // Throws when the program has not added this code, or when a class is wanted and it is none.

@@ -81,6 +81,12 @@ static void note_file(MPI_File file, int code, void* state) {
   MPI_Error_class(code, &((struct seen*)state)->class);
 }
 static void gone(void* state) { ++((struct seen*)state)->destroyed; }
+/* Takes the handler off while it runs. */
+static void leave(MPI_Comm comm, int code, void* state) {
+  struct seen* s = state;
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  if (s->destroyed == 0) note(comm, code, state);
+}
 
 static void error_handlers(void) {
   struct seen of_comm = {0}, of_session = {0}, of_win = {0}, of_file = {0};
@@ -96,6 +102,15 @@ static void error_handlers(void) {
          of_comm.class);
   MPI_Comm_free(&comm);
   EXPECT_INT(of_comm.destroyed, 1);
+
+  struct seen once = {0};
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  CALLS(MPIX_Comm_create_errhandler_x(leave, gone, &once, &h));
+  CALLS(MPI_Comm_set_errhandler(comm, h));
+  CALLS(MPI_Errhandler_free(&h));
+  for (int i = 0; i < 2; ++i) EXPECT_CLASS(MPI_Send(&rank, 1, MPI_INT, size, 0, comm), MPI_ERR_RANK);
+  EXPECT(once.errors == 1 && once.destroyed == 1, "%d errors, %d times destroyed", once.errors, once.destroyed);
+  MPI_Comm_free(&comm);
 
   MPI_Session session;
   CALLS(MPIX_Session_create_errhandler_x(note_session, gone, &of_session, &h));
