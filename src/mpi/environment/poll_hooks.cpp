@@ -46,8 +46,8 @@ void start(state& me, std::unique_ptr<poll_hook> hook) {
   poll_hooks& hooks = me.hooks;
   hooks.all.push_back(std::move(hook));
   if (hooks.runs) return;
-  hooks.fiber.wait();  // The last fiber has nothing more to do, but may not be gone.
-  hooks.runs = true;
+  hooks.runs = true;   // Others that start one meanwhile leave it to the new fiber.
+  hooks.fiber.wait();  // The last one has nothing more to do, but may not be gone.
   hooks.fiber = detail::start_activity(me.self->ranks.shared_state(), [&me, &hooks] {
     for (poll_once(hooks); !hooks.all.empty(); poll_once(hooks)) me.rank.home->yield();
     hooks.runs = false;
