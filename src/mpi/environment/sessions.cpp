@@ -77,15 +77,22 @@ std::string take_word(std::string_view& rest, char end) {
   return std::string(word);
 }
 
-// Whether weft's functions give memory of the kind, which may have restrictors: KIND:RESTRICTOR:...
-bool is_known_kind(std::string_view kind) {
+// The kind, which may have restrictors (KIND:RESTRICTOR:...), without blanks, where weft's functions give memory of it; else
+// nothing.
+std::string known_kind(std::string_view kind) {
   constexpr std::array<std::string_view, 3> restrictors{"alloc_mem", "win_allocate",
                                                         "win_allocate_shared"};
-  if (kind == "system") return true;
-  if (take_word(kind, ':') != "mpi") return false;
-  while (!kind.empty())
-    if (std::ranges::find(restrictors, take_word(kind, ':')) == restrictors.end()) return false;
-  return true;
+  std::string text;
+  for (bool is_last = false; !is_last;) {
+    is_last = kind.find(':') == kind.npos;
+    const std::string word = take_word(kind, ':');
+    const bool is_known = text.empty() ? word == "mpi" || (word == "system" && is_last)
+                                       : std::ranges::find(restrictors, word) != restrictors.end();
+    if (!is_known) return {};
+    if (!text.empty()) text += ':';
+    text += word;
+  }
+  return text;
 }
 
 // Of the kinds that the program asks for those that are known, in its order; and the two that are always there.
@@ -93,8 +100,8 @@ std::string memory_kinds(const info_entries& hints) {
   std::vector<std::string> kinds;
   const auto add_all = [&](std::string_view rest) {
     while (!rest.empty())
-      if (std::string kind = take_word(rest, ',');
-          is_known_kind(kind) && std::ranges::find(kinds, kind) == kinds.end())
+      if (std::string kind = known_kind(take_word(rest, ','));
+          !kind.empty() && std::ranges::find(kinds, kind) == kinds.end())
         kinds.push_back(std::move(kind));
   };
   if (const std::string* const asked = find_hint(hints, kinds_key); asked != nullptr)

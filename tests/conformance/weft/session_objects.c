@@ -297,7 +297,8 @@ int main(void) {
   buffers();
   sets_of_weft();
   kinds_of_memory("system", "system,mpi");
-  kinds_of_memory(" mpi:alloc_mem:win_allocate , mpi:of_mine,rocm,,mpi:alloc_mem", "mpi:alloc_mem:win_allocate,mpi:alloc_mem,mpi,system");
+  kinds_of_memory(" mpi:alloc_mem : win_allocate , mpi:of_mine,mpi:,mpi::alloc_mem,system:,rocm,,mpi:alloc_mem",
+                  "mpi:alloc_mem:win_allocate,mpi:alloc_mem,mpi,system");
   windows_and_files(all);
   if (getenv("WEFT_CHECK") == NULL) cycles(); /* A checked job remembers. */
   int wrong = 0;
