@@ -1,5 +1,7 @@
 // Graphs of which each rank knows its own neighbours.
 #include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "mpi/object/profiling.hpp"
@@ -41,6 +43,16 @@ struct named_neighbor {
   int is_source;
 };
 
+// So many named neighbours at most are gathered by the ranks of a process together, which takes 28 bytes for each: a gigabyte.
+constexpr std::uint64_t gathered_neighbors_max = std::uint64_t{1} << 25;
+
+// Whether all ranks may gather all neighbours; the same on all.
+bool may_gather(communicator_object& c, std::uint64_t named) {
+  std::size_t together = 1;  // Ranks of the largest process.
+  for (const subgroup& s : c.shared->subgroups) together = std::max(together, s.members.size());
+  return c.ranks.allreduce(named, std::plus<>{}) <= gathered_neighbors_max / together;
+}
+
 // Another rank than the caller may get the caller's place, so all ranks gather all neighbours. Returns the caller's place, whose
 // neighbours it adds to `t`.
 int reorder_adjacent(const state& me, communicator_object& c, topology& t,
@@ -80,7 +92,7 @@ MPI_Comm create_adjacent(state& me, MPI_Comm comm, int indegree, const int sourc
   t->source_weights = weights_of(indegree, sourceweights, "sourceweights");
   t->destination_weights = weights_of(outdegree, destweights, "destweights");
   int place = c.own;
-  if (reorder && may_reorder(c)) {
+  if (reorder && may_reorder(c) && may_gather(c, in.size() + out.size())) {
     place = reorder_adjacent(me, c, *t, in, out);
   } else {
     for (const int r : in) t->sources.push_back({r, 0});

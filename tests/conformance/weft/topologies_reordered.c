@@ -128,6 +128,28 @@ static void distributed(int adjacent, int weighted) {
   MPI_Comm_free(&comm);
 }
 
+/* So many neighbours that the ranks of one process do not gather them. */
+static void stays(void) {
+  enum { each = (1 << 25) / (16 * 16) + 1 };
+  MPI_Comm here, comm;
+  MPI_Info by_process;
+  int next[most][5] = {{0}}, together = 0;
+  MPI_Info_create(&by_process);
+  MPI_Info_set(by_process, "mpi_pset_name", "weft://process");
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_RESOURCE_GUIDED, 0, by_process, &here);
+  MPI_Comm_size(here, &together);
+  MPI_Comm_free(&here);
+  MPI_Info_free(&by_process);
+  if (together != 16) return;
+  set_rings(next);
+  int* const to = malloc(each * sizeof *to);
+  for (int i = 0; i < each; ++i) to[i] = next[rank][1];
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 0, NULL, MPI_UNWEIGHTED, each, to, MPI_UNWEIGHTED, MPI_INFO_NULL, 1, &comm);
+  is_place(comm, rank);
+  MPI_Comm_free(&comm);
+  free(to);
+}
+
 int main(int argc, char** argv) {
   begin(&argc, &argv);
   grid();
@@ -136,5 +158,6 @@ int main(int argc, char** argv) {
     distributed(1, weighted);
     distributed(0, weighted);
   }
+  stays();
   return end();
 }
