@@ -337,6 +337,17 @@ setting parcelport_row() {
   return row;
 }
 
+std::string reorder;
+
+setting reorder_row() {
+  setting row = process_row(
+      "reorder", "WORD", reorder,
+      [](std::string_view text) { return parse_switch(text).has_value(); }, "on or off",
+      "whether topologies of MPI that are made with reorder give ranks other places");
+  row.text = [](const options&) { return std::string(reorder_setting() ? "on" : "off"); };
+  return row;
+}
+
 setting seed_row(std::string_view name, std::optional<std::uint64_t> options::*field,
                  std::string_view help) {
   return {.name = name,
@@ -440,6 +451,7 @@ std::vector<setting> make_settings() {
   rows.push_back(secure_row());
   rows.push_back(parcelport_row());
   rows.push_back(plugins_row());
+  rows.push_back(reorder_row());
   rows.push_back(switch_row("progress", &options::progress,
                             "one more thread in each process, which moves messages on while ranks "
                             "compute"));
@@ -484,6 +496,15 @@ std::string parcelport_setting() {
   }
   const char* const named = ::secure_getenv("WEFT_PARCELPORT");
   return std::string(named == nullptr ? default_parcelport : named);
+}
+
+bool reorder_setting() {
+  {
+    const std::lock_guard hold(process_lock);
+    if (!reorder.empty()) return parse_switch(reorder).value_or(true);
+  }
+  const char* const named = ::secure_getenv("WEFT_REORDER");
+  return named == nullptr || parse_switch(named).value_or(true);
 }
 
 std::span<const setting> settings() {

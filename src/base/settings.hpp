@@ -67,6 +67,9 @@ std::string parcelport_setting();
 // The setting "plugins"; in a program that has resolved no settings, its environment variable. Empty: not set.
 std::string plugin_directory();
 
+// The setting "reorder"; in a program that has resolved no settings, its environment variable.
+bool reorder_setting();
+
 // The signal that asks for a report, 0 for none.
 int report_signal_number(const options& values) noexcept;
 

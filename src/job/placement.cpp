@@ -100,8 +100,8 @@ placement place_in_one_process(options& how) {
 // What all processes must agree on, in words that show a difference.
 std::string settings_in_common(const options& how) {
   std::string text;
-  for (const char* name :
-       {"ranks", "ranks-per-process", "workers", "map", "eager-max", "on-failure", "transport"})
+  for (const char* name : {"ranks", "ranks-per-process", "workers", "map", "eager-max",
+                           "on-failure", "transport", "reorder"})
     text += formatted("{} {}, ", name, find_setting(name)->text(how));
   text.resize(text.size() - 2);
   return text;

@@ -152,6 +152,7 @@ TEST_F(settings, every_field_can_be_set_and_its_text_reads_back) {
       {"secure", "encrypt"},
       {"secure", "off"},
       {"plugins", "/there"},
+      {"reorder", "off"},
       {"on-failure", "error"},
       {"check", "on"},
       {"private-libraries", "libown"},

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <span>
 
+#include "base/settings.hpp"
 #include "mpi/object/communicator.hpp"
 #include "mpi/object/group.hpp"
 #include "mpi/object/state.hpp"
@@ -362,7 +363,7 @@ std::vector<int> places_of_ranks(const wanted_neighbors& wanted,
 }
 
 bool may_reorder(const communicator_object& c) {
-  return !detail::reaches_other_jobs(*c.shared);
+  return reorder_setting() && !detail::reaches_other_jobs(*c.shared);
 }
 
 int new_place(const state& me, const communicator_object& c, int size,

@@ -29,8 +29,8 @@ using rank_home = std::array<int, 3>;
 [[nodiscard]] std::vector<int> places_of_ranks(const wanted_neighbors& wanted,
                                                const std::vector<rank_home>& homes);
 
-// Whether ranks of the communicator may get other places than their own; the same on all. Not where it reaches beyond the job: of
-// ranks of other jobs nobody knows where they are at home.
+// Whether ranks of the communicator may get other places than their own; the same on all. Not with the setting "reorder" off,
+// and not where it reaches beyond the job: of ranks of other jobs nobody knows where they are at home.
 [[nodiscard]] bool may_reorder(const communicator_object& c);
 
 // The place of the calling rank among the first `size` of the communicator, which it is one of; its own where may_reorder() is false. Nobody communicates; all ranks that

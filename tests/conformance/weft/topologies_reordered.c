@@ -5,7 +5,8 @@
    Run with: -n 16 --workers 4
    Run with: -n 15 --workers 4
    Run with: -n 16 --processes 4
-   Run with: -n 8 --processes 4 --check */
+   Run with: -n 8 --processes 4 --check
+   Run with: -n 16 --workers 4 --reorder off */
 #include "../conform.h"
 
 enum { most = 16, homes = 4 };
@@ -150,8 +151,30 @@ static void stays(void) {
   free(to);
 }
 
+/* With the setting off. */
+static void all_stay(void) {
+  MPI_Comm comm;
+  int dims[2] = {0, 0}, periods[2] = {0, 0}, mapped = -1, next[most][5] = {{0}};
+  MPI_Dims_create(size, 2, dims);
+  MPI_Cart_create(MPI_COMM_WORLD, 2, dims, periods, 1, &comm);
+  is_place(comm, rank);
+  MPI_Comm_free(&comm);
+  MPI_Cart_map(MPI_COMM_WORLD, 2, dims, periods, &mapped);
+  EXPECT_INT(mapped, rank);
+  set_rings(next);
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &next[rank][2], MPI_UNWEIGHTED, 1, &next[rank][1], MPI_UNWEIGHTED,
+                                 MPI_INFO_NULL, 1, &comm);
+  is_place(comm, rank);
+  MPI_Comm_free(&comm);
+}
+
 int main(int argc, char** argv) {
   begin(&argc, &argv);
+  const char* const setting = getenv("WEFT_REORDER");
+  if (setting != NULL && strcmp(setting, "off") == 0) {
+    all_stay();
+    return end();
+  }
   grid();
   graph();
   for (int weighted = 0; weighted < 2; ++weighted) {
