@@ -5,7 +5,8 @@
 
 What lies in PREFIX comes to lie in the environment's own folder (bin/weftrun, lib/weft, include), as `cmake --install` into that
 folder would do. Wheels hold no links: a link to a script becomes a script that says how it was called, one to a library words for
-the linker. Libraries that not every Linux has (hwloc, fmt) come along. Static libraries and packages for CMake do not.
+the linker. Libraries that not every Linux has (hwloc, fmt) come along. Static libraries and packages for CMake do not, nor programs
+that need more: what draws pictures of breakdowns, and plug-ins for other MPIs.
 
 The name of the wheel says which C library it needs at least: the latest version that a file asks for.
 """
@@ -19,9 +20,11 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-# What manylinux counts on; all else comes along.
+# What manylinux counts on.
 OF_SYSTEM = re.compile(r"(lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|util|resolv)\.so\.|ld-linux)")
-LEFT_OUT = re.compile(r"(^|/)(lib/cmake|lib/pkgconfig|share/bash-completion|share/zsh)/|^lib/[^/]*\.a$|^lib/weft/OpenSHMEM")
+# What comes along.
+ALONG = re.compile(r"lib(hwloc|fmt|udev|boost_context)\.so\.")
+LEFT_OUT = re.compile(r"(lib/cmake|lib/pkgconfig|share/bash-completion|share/zsh|lib/[^/]*\.a)$")
 CALLS = """#!/bin/sh
 # {name}: {target}, by this name.
 case $0 in */*) here=${{0%/*}} ;; *) here=$(dirname "$(command -v "$0")") ;; esac
@@ -69,6 +72,11 @@ def needed_by(path):
     return re.findall(r"\(NEEDED\).*\[(.*)\]", said_by("readelf", "-d", path))
 
 
+def left_out(prefix):
+    """For shutil.copytree: which names of a folder are left out."""
+    return lambda folder, names: [n for n in names if LEFT_OUT.fullmatch(str(Path(folder, n).relative_to(prefix)))]
+
+
 def replace_links(tree):
     """Regular files in place of links. A library keeps the name by which programs look for it."""
     for link in sorted(p for p in tree.rglob("*") if p.is_symlink()):
@@ -95,22 +103,32 @@ def replace_links(tree):
 
 
 def bring_libraries(tree):
-    """Copies what the files need, and what that needs, but what is in the tree and what every system has. Returns the names."""
+    """Copies what the files need, and what that needs, but what is in the tree and what every system has. A file that needs others
+    goes. Returns the names of the libraries that came, and of the files that went."""
     known = system_libraries()
     # Python's library is the system's, whose modules it looks for.
-    looked_at = [p for p in tree.rglob("*") if p.is_file() and is_elf(p) and p.name != "weft-python"]
-    there = {p.name for p in looked_at}
-    brought = []
-    while looked_at:
-        for name in needed_by(looked_at.pop()):
-            if name in there or OF_SYSTEM.match(name):
-                continue
-            if name not in known:
-                sys.exit(f"write_wheel.py: the loader does not know {name}")
-            there.add(name)
-            brought.append(name)
-            looked_at.append(Path(shutil.copy(known[name], tree / "lib/weft" / name)))
-    return sorted(brought)
+    files = [p for p in tree.rglob("*") if p.is_file() and is_elf(p) and p.name != "weft-python"]
+    there = {p.name for p in files}
+    brought, gone = {}, []
+    for file in files:
+        of_file, looked_at = {}, [file]
+        while looked_at:
+            for name in needed_by(looked_at.pop()):
+                if name in there or name in of_file or OF_SYSTEM.match(name):
+                    continue
+                of_file[name] = known.get(name)
+                if of_file[name] is not None:
+                    looked_at.append(of_file[name])
+        if all(ALONG.match(name) and place is not None for name, place in of_file.items()):
+            brought.update(of_file)
+        else:
+            gone.append(file.name)
+            file.unlink()
+    if any(name.startswith(("libweft", "weftrun", "weft-host")) for name in gone):
+        sys.exit(f"write_wheel.py: {', '.join(gone)} need libraries that do not come along")
+    for name, place in brought.items():
+        shutil.copy(place, tree / "lib/weft" / name)
+    return sorted(brought), gone
 
 
 def platform_of(tree):
@@ -141,8 +159,7 @@ def write_wheel(tree, version, output):
 
         for path in sorted(p for p in tree.rglob("*") if p.is_file()):
             place = str(path.relative_to(tree))
-            if not LEFT_OUT.search(place):
-                add(f"weft-{version}.data/data/{place}", path.read_bytes(), path.stat().st_mode & 0o777)
+            add(f"weft-{version}.data/data/{place}", path.read_bytes(), path.stat().st_mode & 0o777)
         add(f"{info}/METADATA", METADATA.format(version=version).encode(), 0o644)
         add(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: weft\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(), 0o644)
         archive.writestr(f"{info}/RECORD", "\n".join([*record, f"{info}/RECORD,,"]) + "\n")
@@ -154,11 +171,11 @@ def main():
     output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as made:
         tree = Path(made).resolve() / "tree"
-        shutil.copytree(prefix, tree, symlinks=True)
+        shutil.copytree(prefix, tree, symlinks=True, ignore=left_out(prefix))
         replace_links(tree)
-        brought = bring_libraries(tree)
+        brought, gone = bring_libraries(tree)
         wheel = write_wheel(tree, version, output)
-    print(f"{wheel}: with {', '.join(brought) or 'no libraries of others'}")
+    print(f"{wheel}: with {', '.join(brought) or 'no libraries of others'}; without {', '.join(gone) or 'nothing'}")
 
 
 main()
