@@ -66,6 +66,12 @@ class raw_caller {
   void say(std::string_view text) const {
     (void)::send(socket_.number(), text.data(), text.size(), MSG_NOSIGNAL);
   }
+  // Ends the connection as a process does that dies with something unread.
+  void reset() {
+    const linger at_once{1, 0};
+    (void)::setsockopt(socket_.number(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    socket_ = descriptor();
+  }
   // Whether the port ends the connection within that time.
   [[nodiscard]] bool is_dropped(std::chrono::milliseconds within) const {
     pollfd look{socket_.number(), POLLIN, 0};
@@ -151,21 +157,52 @@ TEST(meeting_port, strangers_who_say_nothing_leave_room_for_others) {
   EXPECT_FALSE(strangers.back()->is_dropped(0ms));
 }
 
+// An accept that lets nobody in, while it lives.
+class accepting_nobody {
+ public:
+  explicit accepting_nobody(listening_port& port)
+      : thread_([this, &port] {
+          EXPECT_NE(failure_of([&] { (void)port.accept([&] { return ends_.load(); }); }),
+                    "nothing");
+        }) {}
+  ~accepting_nobody() {
+    ends_ = true;
+    thread_.join();
+  }
+
+ private:
+  std::atomic<bool> ends_ = false;
+  std::thread thread_;
+};
+
+TEST(meeting_port, callers_that_come_all_at_once_have_time_to_say_the_secret) {
+  listening_port port({});
+  std::vector<std::unique_ptr<raw_caller>> callers;
+  for (std::size_t i = 0; i < listening_port::callers_max + 8; ++i)
+    callers.push_back(std::make_unique<raw_caller>(port.name()));
+  const auto begin = std::chrono::steady_clock::now();
+  const accepting_nobody meanwhile(port);
+  EXPECT_TRUE(callers.front()->is_dropped(5s));
+  EXPECT_GE(std::chrono::steady_clock::now() - begin,
+            std::chrono::nanoseconds(listening_port::kept_ns_min));
+}
+
+// Whoever says half of the secret is answered as whoever says half of another: else it could be found letter by letter.
 TEST(meeting_port, who_does_not_say_the_secret_in_time_or_says_another_is_dropped) {
   listening_port port({});
+  const std::string secret = secret_of(port.name());
   const raw_caller slow(port.name());
-  slow.say(secret_of(port.name()).substr(0, 1));
+  slow.say(secret.substr(0, 1));
+  const raw_caller slow_and_wrong(port.name());
+  slow_and_wrong.say("?");
   const raw_caller wrong(port.name());
-  wrong.say("?");
-  std::atomic<bool> ends = false;
-  std::thread accepting([&] {
-    EXPECT_NE(failure_of([&] { (void)port.accept([&] { return ends.load(); }); }), "nothing");
-  });
+  wrong.say(secret.substr(0, secret.size() - 1) + '?');
+  const accepting_nobody meanwhile(port);
   EXPECT_TRUE(wrong.is_dropped(5s));
   EXPECT_FALSE(slow.is_dropped(0ms));
+  EXPECT_FALSE(slow_and_wrong.is_dropped(100ms));
   EXPECT_TRUE(slow.is_dropped(10s));
-  ends = true;
-  accepting.join();
+  EXPECT_TRUE(slow_and_wrong.is_dropped(10s));
 }
 
 TEST(meeting_port, who_comes_while_nobody_accepts_is_accepted_later) {
@@ -194,6 +231,9 @@ TEST(meeting_port, one_who_has_gone_before_he_was_accepted_is_passed_over) {
   {
     const raw_caller gone(port.name());
     gone.say(secret_of(port.name()));
+    raw_caller killed(port.name());
+    killed.say(secret_of(port.name()));
+    killed.reset();
   }
   good_caller caller(port.name());
   EXPECT_EQ(greet(port), "caller");
@@ -221,6 +261,25 @@ TEST(meeting_port, several_may_accept_and_all_see_that_the_job_ends) {
     EXPECT_EQ(accepted, 1);
     EXPECT_EQ(stopped, 2);
   }
+}
+
+TEST(meeting_port, is_found_behind_an_address_at_which_another_listens) {
+  listening_port port({});
+  const std::string text = part_of(port.name(), 2);
+  std::uint16_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  const descriptor another(::socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in here{};
+  here.sin_family = AF_INET;
+  here.sin_port = htons(number);
+  here.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+  ASSERT_EQ(::bind(another.number(), reinterpret_cast<sockaddr*>(&here), sizeof here), 0);
+  ASSERT_EQ(::listen(another.number(), 1), 0);
+  std::thread closes([&] { const descriptor taken(::accept(another.number(), nullptr, nullptr)); });
+  good_caller caller(port.name() + "127.0.0.2,127.0.0.1");
+  closes.join();
+  EXPECT_EQ(greet(port), "caller");
+  EXPECT_EQ(caller.heard(), "port");
 }
 
 TEST(meeting_port, what_is_no_name_and_what_does_not_listen_is_told) {

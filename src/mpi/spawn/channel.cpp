@@ -35,6 +35,10 @@ constexpr int connect_looks_max = 100;
 constexpr std::size_t addresses_max = 8;
 constexpr std::uint64_t text_bytes_max = std::uint64_t{1} << 28;
 constexpr char accepted = 'a';
+// A host that no longer answers is given up after 30 s.
+constexpr int asked_after_s = 10;
+constexpr int asked_again_s = 5;
+constexpr int asked_max = 4;
 
 [[noreturn]] void fail_stopped() {
   fail(MPI_ERR_OTHER, "the job ends");
@@ -56,17 +60,19 @@ bool wait_until_ready(int fd, short events, const stop_question& stop, int looks
   fail(MPI_ERR_PORT, "the other side has gone before both were joined");
 }
 
-void send_all(int fd, std::string_view bytes, const stop_question& stop) {
+// False: the other side has gone.
+bool send_all(int fd, std::string_view bytes, const stop_question& stop) {
   while (!bytes.empty()) {
     (void)wait_until_ready(fd, POLLOUT, stop);
     const ssize_t sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-    if (sent <= 0) fail_gone();
+    if (sent <= 0) return false;
     bytes.remove_prefix(static_cast<std::size_t>(sent));
   }
+  return true;
 }
 
-// False: the other side has gone.
+// Likewise.
 bool receive_all(int fd, char* into, std::size_t size, const stop_question& stop) {
   while (size != 0) {
     (void)wait_until_ready(fd, POLLIN, stop);
@@ -77,6 +83,26 @@ bool receive_all(int fd, char* into, std::size_t size, const stop_question& stop
     size -= static_cast<std::size_t>(came);
   }
   return true;
+}
+
+// Messages go at once, and the kernel asks a host that is silent whether it is there. Connections that a port takes are as the port.
+void prepare(const descriptor& made) {
+  const auto set = [&](int level, int name, int value) {
+    (void)::setsockopt(made.number(), level, name, &value, sizeof value);
+  };
+  set(IPPROTO_TCP, TCP_NODELAY, 1);
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, asked_after_s);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, asked_again_s);
+  set(IPPROTO_TCP, TCP_KEEPCNT, asked_max);
+}
+
+// Takes as long wherever they differ: how long it takes tells nobody what is right.
+bool are_equal(std::string_view said, std::string_view secret) {
+  unsigned differs = said.size() != secret.size();
+  for (std::size_t i = 0; i < std::min(said.size(), secret.size()); ++i)
+    differs |= static_cast<unsigned char>(said[i]) ^ static_cast<unsigned char>(secret[i]);
+  return differs == 0;
 }
 
 // "weft:host:port:secret:network:address,address". Without an address it takes connections of its own network alone.
@@ -164,6 +190,12 @@ std::vector<in_addr> addresses_of(const port_parts& port) {
   return all;
 }
 
+void add_reason(std::string& why, const in_addr& host, const char* reason) {
+  std::array<char, INET_ADDRSTRLEN> text{};
+  (void)::inet_ntop(AF_INET, &host, text.data(), text.size());
+  why += formatted("{}{}: {}", why.empty() ? "" : "; ", text.data(), reason);
+}
+
 // No descriptor: `why` says why not.
 descriptor connected_to(const in_addr& host, std::uint16_t port, const stop_question& stop,
                         std::string& why) {
@@ -172,6 +204,7 @@ descriptor connected_to(const in_addr& host, std::uint16_t port, const stop_ques
   to.sin_port = htons(port);
   to.sin_addr = host;
   descriptor made(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  prepare(made);
   int error = 0;
   if (::connect(made.number(), reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0)
     error = errno;
@@ -183,9 +216,7 @@ descriptor connected_to(const in_addr& host, std::uint16_t port, const stop_ques
       error = errno;
   }
   if (error == 0) return made;
-  std::array<char, INET_ADDRSTRLEN> text{};
-  (void)::inet_ntop(AF_INET, &host, text.data(), text.size());
-  why += formatted("{}{}: {}", why.empty() ? "" : "; ", text.data(), std::strerror(error));
+  add_reason(why, host, std::strerror(error));
   return descriptor();
 }
 
@@ -205,9 +236,10 @@ int descriptor::release() noexcept {
 std::string leader_channel::tell_and_hear(std::string_view text, const stop_question& stop) const {
   std::uint64_t size = text.size();
   // Short texts fit into the sockets' buffers; of long ones the two sides may not both send first.
-  send_all(to_.number(), {reinterpret_cast<const char*>(&size), sizeof size}, stop);
   std::uint64_t other = 0;
-  if (!receive_all(to_.number(), reinterpret_cast<char*>(&other), sizeof other, stop)) fail_gone();
+  if (!send_all(to_.number(), {reinterpret_cast<const char*>(&size), sizeof size}, stop) ||
+      !receive_all(to_.number(), reinterpret_cast<char*>(&other), sizeof other, stop))
+    fail_gone();
   if (other > text_bytes_max)
     fail(MPI_ERR_OTHER, "the other side says {} bytes of its ranks: at most {} are right", other,
          text_bytes_max);
@@ -260,6 +292,7 @@ listening_port::listening_port(const port_place& at)
          at.address, at.number == 0 ? "" : formatted(", number {}", at.number),
          std::strerror(error));
   }
+  prepare(listener_);
   name_ = formatted("{}:{}:{}:{}:{}:", scheme, host_name(), ntohs(here.sin_port), secret_,
                     network_of_this_process());
   for (const in_addr& one : addresses) {
@@ -273,66 +306,75 @@ leader_channel listening_port::accept(const stop_question& stop) {
   for (;;) {
     {
       const std::lock_guard hold(taking_);
-      if (descriptor known = take_known(); known.number() >= 0) {
-        const int one = 1;
-        (void)::setsockopt(known.number(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-        send_all(known.number(), {&accepted, 1}, stop);
+      if (descriptor known = take_known(); known.number() >= 0)
         return leader_channel(std::move(known));
-      }
       look();
     }
     if (stop()) fail_stopped();
   }
 }
 
-// One that has said the secret and is still there.
+// One that has said the secret and is still there; it has been told.
 descriptor listening_port::take_known() {
   for (auto one = callers_.begin(); one != callers_.end();) {
-    if (one->said != secret_) {
+    if (!one->is_known) {
       ++one;
       continue;
     }
     descriptor found = std::move(one->connected);
     one = callers_.erase(one);
     char more = 0;
-    if (::recv(found.number(), &more, 1, MSG_PEEK | MSG_DONTWAIT) != 0) return found;
+    const ssize_t came = ::recv(found.number(), &more, 1, MSG_PEEK | MSG_DONTWAIT);
+    const bool is_there = came > 0 || (came < 0 && errno == EAGAIN);
+    if (is_there && ::send(found.number(), &accepted, 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1)
+      return found;
   }
   return descriptor();
 }
 
+// The one that goes when another comes: the oldest of those that have not said the secret, if it had the time to. callers_.end():
+// there is none.
+std::vector<listening_port::caller>::iterator listening_port::replaceable() {
+  const auto stranger =
+      std::ranges::find_if(callers_, [](const caller& one) { return !one.is_known; });
+  const bool had_time =
+      stranger != callers_.end() && now_ns() >= stranger->until_ns - hello_ns_max + kept_ns_min;
+  return had_time ? stranger : callers_.end();
+}
+
 // Returns when something has come, or after a while.
 void listening_port::look() {
+  const auto is_full = [&] {
+    return callers_.size() >= callers_max && replaceable() == callers_.end();
+  };
   std::array<pollfd, callers_max + 1> looks{};
-  looks[0] = {listener_.number(), POLLIN, 0};
+  // While there is no room the rest waits outside.
+  looks[0] = {is_full() ? -1 : listener_.number(), POLLIN, 0};
   std::size_t count = 1;
   for (const caller& one : callers_) looks[count++] = {one.connected.number(), POLLIN, 0};
   if (::poll(looks.data(), count, look_ms) < 0 && errno != EINTR)
     fail(MPI_ERR_PORT, "poll: {}", std::strerror(errno));
   hear();
   if (looks[0].revents == 0) return;
-  for (;;) {
+  while (!is_full()) {
     descriptor next(::accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC));
     if (next.number() < 0) {
       if (errno == EAGAIN) break;
       if (errno == EINTR || errno == ECONNABORTED) continue;
       fail(MPI_ERR_PORT, "no connection can be taken: {}", std::strerror(errno));
     }
+    if (callers_.size() >= callers_max) callers_.erase(replaceable());
     callers_.push_back({std::move(next), {}, now_ns() + hello_ns_max});
     hear();
-    if (callers_.size() < callers_max) continue;
-    // The oldest stranger goes. Callers that know the secret stay, and the rest waits outside.
-    const auto stranger = std::ranges::find_if(
-        callers_, [&](const caller& one) { return one.said.size() < secret_.size(); });
-    if (stranger == callers_.end()) break;
-    callers_.erase(stranger);
   }
 }
 
-// Those that have said something else, or too little for too long, go.
+// Those that have said something else, or too little for too long, go. What they have said is looked at once they have said all:
+// nobody learns how much of it is right.
 void listening_port::hear() {
   const std::uint64_t now = now_ns();
   std::erase_if(callers_, [&](caller& one) {
-    while (one.said.size() < secret_.size()) {
+    while (!one.is_known) {
       std::array<char, 64> part;
       const std::size_t size = std::min(part.size(), secret_.size() - one.said.size());
       const ssize_t came = ::recv(one.connected.number(), part.data(), size, MSG_DONTWAIT);
@@ -340,7 +382,9 @@ void listening_port::hear() {
       if (came < 0 && errno == EAGAIN) return now >= one.until_ns;
       if (came <= 0) return true;
       one.said.append(part.data(), static_cast<std::size_t>(came));
-      if (!secret_.starts_with(one.said)) return true;
+      if (one.said.size() < secret_.size()) continue;
+      one.is_known = are_equal(one.said, secret_);
+      if (!one.is_known) return true;
     }
     return false;
   });
@@ -349,23 +393,26 @@ void listening_port::hear() {
 leader_channel connect_to_port(const std::string& name, const stop_question& stop) {
   const port_parts port = parts_of(name);
   std::string why;
-  descriptor caller;
+  bool was_closed = false;
   for (const in_addr& to : addresses_of(port)) {
-    caller = connected_to(to, port.port, stop, why);
-    if (caller.number() >= 0) break;
+    descriptor caller = connected_to(to, port.port, stop, why);
+    if (caller.number() < 0) continue;
+    char answer = 0;
+    if (send_all(caller.number(), port.secret, stop) &&
+        receive_all(caller.number(), &answer, 1, stop) && answer == accepted)
+      return leader_channel(std::move(caller));
+    // Somebody else may have that number at this address.
+    was_closed = true;
+    add_reason(why, to, "the connection was closed");
   }
-  if (caller.number() < 0)
-    fail(
-        MPI_ERR_PORT,
-        "nobody listens at port {} of host {} ({}): it was closed, its job has ended, or no network leads there",
-        port.port, port.host, why.empty() ? "no address of it is known here" : why);
-  const int one = 1;
-  (void)::setsockopt(caller.number(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-  send_all(caller.number(), port.secret, stop);
-  char answer = 0;
-  if (!receive_all(caller.number(), &answer, 1, stop) || answer != accepted)
-    fail(MPI_ERR_PORT, "port {} of host {} was closed before it accepted", port.port, port.host);
-  return leader_channel(std::move(caller));
+  if (was_closed)
+    fail(MPI_ERR_PORT,
+         "port {} of host {} was closed before it accepted, or this caller was too slow ({})",
+         port.port, port.host, why);
+  fail(
+      MPI_ERR_PORT,
+      "nobody listens at port {} of host {} ({}): it was closed, its job has ended, or no network leads there",
+      port.port, port.host, why.empty() ? "no address of it is known here" : why);
 }
 
 bool leads_beyond_host(const std::string& name) noexcept {

@@ -52,8 +52,10 @@ struct port_place {
 class listening_port {
  public:
   static constexpr std::uint64_t hello_ns_max = 2'000'000'000;
-  // Of callers that have not been accepted yet. When one more comes, the one that has said nothing right for longest goes.
+  // Of callers that have not been accepted yet. When one more comes, the oldest that has not said the secret goes, but not before
+  // it had kept_ns_min for it; till then the one more waits in the queue of the kernel.
   static constexpr std::size_t callers_max = 32;
+  static constexpr std::uint64_t kept_ns_min = 50'000'000;
 
   // Throws failure: MPI_ERR_PORT, MPI_ERR_INFO_VALUE.
   explicit listening_port(const port_place& at);
@@ -66,8 +68,10 @@ class listening_port {
     descriptor connected;
     std::string said;
     std::uint64_t until_ns;
+    bool is_known = false;  // It has said the secret.
   };
   [[nodiscard]] descriptor take_known();
+  [[nodiscard]] std::vector<caller>::iterator replaceable();
   void look();
   void hear();
 
