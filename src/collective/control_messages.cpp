@@ -15,7 +15,7 @@ constexpr std::size_t read_in_place_bytes_min = 16 * 1024;
 
 [[nodiscard]] send_mode mode_of(const rank_state& speaker, const peer& to, std::size_t bytes) {
   const bool in_place = bytes >= read_in_place_bytes_min && to.worker == remote_worker &&
-                        speaker.shared->ways->reads_in_place(to.number);
+                        speaker.shared->ways->reads_in_place(*speaker.home, to.number);
   return in_place ? send_mode::synchronous : send_mode::standard;
 }
 

@@ -247,8 +247,9 @@ other_job_awaited::other_job_awaited(job& j) : counted_(j.workers->way_in_of_new
 }
 
 bool is_reached_beyond_host(const rank_state& me, int number) {
-  const int process = place_of(*me.shared, number).process;
-  return process != me.of->process && remote::port::of(*me.home).transport_to(process) != "shm";
+  const rank_place there = place_of(*me.shared, number);
+  return there.process != me.of->process &&
+         remote::port::of(*me.home).transport_to({there.process, there.worker}) != "shm";
 }
 
 joined_groups join_jobs(communicator_state& c, int rank, int leader, bool beyond_host,

@@ -116,22 +116,26 @@ local_device::peer_state* local_device::usable_peer(const comm::address& who) no
   return peer;
 }
 
+// Processes of other jobs have numbers before this device is joined with them.
+const local_device::peer_state* local_device::reached_peer(
+    const comm::address& who) const noexcept {
+  const std::uint32_t number = shared_.endpoint_of(who);
+  return number < peers_.size() && peers_[number].route != nullptr ? &peers_[number] : nullptr;
+}
+
 std::size_t local_device::eager_bytes_max(const comm::address& to) const noexcept {
-  const std::uint32_t number = shared_.endpoint_of(to);
-  if (number == no_endpoint || peers_[number].route == nullptr) return 0;
-  return peers_[number].route->eager_bytes;
+  const peer_state* const peer = reached_peer(to);
+  return peer == nullptr ? 0 : peer->route->eager_bytes;
 }
 
 std::size_t local_device::eager_send_bytes_max(const comm::address& to) const noexcept {
-  const std::uint32_t number = shared_.endpoint_of(to);
-  if (number == no_endpoint || peers_[number].route == nullptr) return 0;
-  return peers_[number].route->eager_send_bytes;
+  const peer_state* const peer = reached_peer(to);
+  return peer == nullptr ? 0 : peer->route->eager_send_bytes;
 }
 
 std::string_view local_device::transport_name(const comm::address& to) const noexcept {
-  const std::uint32_t number = shared_.endpoint_of(to);
-  if (number == no_endpoint || peers_[number].route == nullptr) return {};
-  return peers_[number].route->traits.name;
+  const peer_state* const peer = reached_peer(to);
+  return peer == nullptr ? std::string_view() : peer->route->traits.name;
 }
 
 device_statistics local_device::statistics_now() const noexcept {

@@ -175,6 +175,8 @@ class local_device final : public device {
   void learn(channel& connected) const noexcept;
 
   // --- device.cpp: what the protocols use ---
+  // Null while no transport leads there.
+  [[nodiscard]] const peer_state* reached_peer(const comm::address& who) const noexcept;
   [[nodiscard]] peer_state* find_peer(const comm::address& who) noexcept;
   [[nodiscard]] peer_state* usable_peer(const comm::address& who) noexcept;
   status transmit(peer_state& to, const wire_header& header, wire_parts parts,

@@ -81,8 +81,8 @@ bool remote_messaging::goes_eager(const peer& to, std::size_t bytes,
          !congested_[static_cast<std::size_t>(to.number)].load(std::memory_order_relaxed);
 }
 
-bool remote_messaging::reads_in_place(int rank) const noexcept {
-  return remote::port(between_.at(0)).transport_to(address_of(rank).process) == "shm";
+bool remote_messaging::reads_in_place(const worker& here, int rank) const noexcept {
+  return remote::port::of(here).transport_to(address_of(rank)) == "shm";
 }
 
 bool remote_messaging::send_now(rank_state& me, const peer& to, const envelope& from,

@@ -128,8 +128,8 @@ class remote_messaging {
   // "process 3 on host a", for people.
   [[nodiscard]] std::string name_of_process(int process) const;
   [[nodiscard]] std::size_t eager_bytes_max() const noexcept { return eager_bytes_max_; }
-  // Whether that rank copies a long message itself, out of this process's memory.
-  [[nodiscard]] bool reads_in_place(int rank) const noexcept;
+  // Whether that rank copies a long message of this worker itself, out of this process's memory.
+  [[nodiscard]] bool reads_in_place(const worker& here, int rank) const noexcept;
   // Sends an active message to the rank's home: `word` is its head[1], `data` the payload. Nothing happens when the
   // process is dead.
   void post_to(worker& here, int rank, std::uint32_t context, comm::handler_id handler,

@@ -96,8 +96,8 @@ class port {
     return device().eager_bytes_max(process, device_there);
   }
   // The transport that messages to there take: "shm", "ofi", "sim".
-  [[nodiscard]] std::string_view transport_to(int process) const noexcept {
-    return device().transport_to(process);
+  [[nodiscard]] std::string_view transport_to(const comm::address& there) const noexcept {
+    return device().transport_to(there.process, there.device);
   }
   [[nodiscard]] comm::device_statistics statistics() const noexcept {
     return device().statistics();
