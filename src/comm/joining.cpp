@@ -48,25 +48,19 @@ void local_device::join(std::vector<std::unique_ptr<transport>> made,
     }
     way->numbers.assign(places.size(), no_endpoint);
   }
+  // All are found before any is kept: the ways go when one is missing.
+  struct found_peer {
+    std::uint32_t number, at;
+    joined_channel* route;
+  };
+  std::vector<found_peer> found;
   for (std::uint32_t at = 0; at < places.size(); ++at) {
     if (!is_of_other_job(places[at].process)) continue;
     const std::uint32_t number = shared_.endpoint_of(places[at]);
     if (number == no_endpoint) throw error("an endpoint of another job has no number");
-    while (peers_.size() <= number) {
-      peer_state& next = peers_.emplace_back();
-      next.number = static_cast<std::uint32_t>(peers_.size() - 1);
-      next.who = {-1, 0};
-    }
-    peer_state& peer = peers_[number];
-    peer.who = places[at];
-    peer.way = at;
-    for (const auto& way : ways) {
-      if (peer.route != nullptr || !way->to->reaches(at)) continue;
-      peer.route = way.get();
-      way->numbers[at] = number;
-      way->to->watch_peer(at);
-    }
-    if (peer.route == nullptr) {
+    const auto route =
+        std::ranges::find_if(ways, [&](const auto& w) { return w->to->reaches(at); });
+    if (route == ways.end()) {
       std::string tried;
       for (const auto& way : ways)
         tried += formatted("{}{}", tried.empty() ? "" : " and ", way->traits.name);
@@ -75,6 +69,20 @@ void local_device::join(std::vector<std::unique_ptr<transport>> made,
           "--transport ofi (WEFT_TRANSPORT) of both jobs makes one",
           shared_.process, tried));
     }
+    found.push_back({number, at, route->get()});
+  }
+  for (const found_peer& one : found) {
+    while (peers_.size() <= one.number) {
+      peer_state& next = peers_.emplace_back();
+      next.number = static_cast<std::uint32_t>(peers_.size() - 1);
+      next.who = {-1, 0};
+    }
+    peer_state& peer = peers_[one.number];
+    peer.who = places[one.at];
+    peer.way = one.at;
+    peer.route = one.route;
+    one.route->numbers[one.at] = one.number;
+    one.route->to->watch_peer(one.at);
   }
   for (auto& way : ways) channels_.push_back(std::move(way));
   doorbells_.resize(channels_.size());
