@@ -167,6 +167,22 @@ std::string shared_text(const communicator& by, int leader, std::string text,
   return text;
 }
 
+// What the leaders tell each other first: whether some ranks of both may be on different hosts.
+constexpr std::string_view on_one_host = "one host";
+constexpr std::string_view on_several_hosts = "several hosts";
+
+bool is_on_several_hosts(const job& j) {
+  const std::vector<int>& nodes = j.node_of_process;
+  return std::ranges::any_of(nodes, [&](int node) { return node != nodes.front(); });
+}
+
+bool heard_of_several_hosts(std::string_view said) {
+  if (said != on_one_host && said != on_several_hosts)
+    throw error(
+        "the other job does not say whether it is on several hosts; do both run the same version of weft?");
+  return said == on_several_hosts;
+}
+
 // --- The numbers of the others -----------------------------------------------------------------------
 
 struct numbers_of_group {
@@ -260,16 +276,26 @@ joined_groups join_jobs(communicator_state& c, int rank, int leader, bool beyond
   network& between = network_of(of, *me.home, call);
   between.attach_worker(*me.home);
   joining_rank mine{key_of_this_process(), of.in_job.process, me.home->index(), me.number, 0};
-  std::byte goes_beyond{beyond_host};
-  broadcast(c, rank, std::span(&goes_beyond, 1), leader, call);
+  std::string hosts;
+  std::exception_ptr failure;
+  if (rank == leader) try {
+      // The way between the leaders says nothing of the other ranks of their jobs.
+      const bool own = beyond_host || is_on_several_hosts(of.in_job);
+      const std::string theirs = tell(std::string(own ? on_several_hosts : on_one_host));
+      hosts = own || heard_of_several_hosts(theirs) ? on_several_hosts : on_one_host;
+    } catch (const std::exception&) {
+      failure = std::current_exception();
+    }
+  hosts = shared_text(by, leader, hosts, failure, call);
   std::unique_ptr<comm::offered_endpoints> offered;
   std::exception_ptr no_endpoints;  // Told when all ranks have come so far.
   if (c.at(rank).group->members.front() == rank) try {
       offered = network::of(*me.home).offer_endpoints();
-      offered->make(goes_beyond != std::byte{0});
+      offered->make(hosts == on_several_hosts);
       mine.offer_bytes = static_cast<std::uint32_t>(offered->text().size());
     } catch (const std::exception&) {
       no_endpoints = std::current_exception();
+      offered.reset();  // What it has of a text is none.
     }
   std::string text;
   add(text, mine);
@@ -277,7 +303,6 @@ joined_groups join_jobs(communicator_state& c, int rank, int leader, bool beyond
   const std::vector<char> gathered = by.allgatherv(std::vector<char>(text.begin(), text.end()));
 
   std::string ours, theirs;
-  std::exception_ptr failure;
   if (rank == leader) try {
       add(ours, group_head{random_word(), draw_joined_contexts(of, 1),
                            static_cast<std::uint32_t>(c.size())});

@@ -32,12 +32,12 @@ struct joined_groups {
   int other = 0;
 };
 
-// Whether messages of that rank to the rank of this number leave the host.
+// Whether messages of that rank to the rank of this number, with which it shares a communicator, leave the host.
 [[nodiscard]] bool is_reached_beyond_host(const rank_state& me, int number);
 
 // Called by all ranks of `c`, whose rank `leader` speaks with the leader of the other group: tell(text) sends the text to that
 // one and returns what it sends. What is thrown by it, all ranks throw, with its class. `beyond_host`: the other job may be on
-// other hosts; the leader's word counts, and both leaders say the same.
+// other hosts; the word of one leader suffices.
 [[nodiscard]] joined_groups join_jobs(communicator_state& c, int rank, int leader, bool beyond_host,
                                       const std::function<std::string(std::string)>& tell,
                                       const char* call);
