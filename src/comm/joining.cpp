@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <string_view>
 
 #include "base/format.hpp"
@@ -153,9 +154,14 @@ offered_endpoints::~offered_endpoints() = default;
 
 void offered_endpoints::make(bool beyond_host) {
   const runtime::state& shared = of_.owner().internals();
-  made_ = beyond_host && shared.make_endpoints_beyond_host
-              ? shared.make_endpoints_beyond_host(of_.index())
-              : shared.make_endpoints(of_.index());
+  if (beyond_host && shared.make_endpoints_beyond_host) try {
+      made_ = shared.make_endpoints_beyond_host(of_.index());
+    } catch (const std::exception& e) {
+      if (shared.options.transport != "auto") throw;
+      // The other job may be on this host all the same.
+      no_network_ = e.what();
+    }
+  if (made_.empty()) made_ = shared.make_endpoints(of_.index());
   for (const auto& each : made_) {
     const std::vector<std::byte> bytes = each->address();
     const char protects = static_cast<char>(each->traits().protects);
@@ -199,8 +205,13 @@ void offered_endpoints::connect(std::span<const joined_endpoint> all, std::size_
     throw error(formatted(
         "the two jobs use other transports, {} and {}: start both with the same --transport (WEFT_TRANSPORT)",
         names_of(offers[self]), lacking == nullptr ? "none" : names_of(*lacking)));
-  static_cast<local_device&>(of_).join(std::move(ways), addresses, places,
-                                       static_cast<std::uint32_t>(self));
+  try {
+    static_cast<local_device&>(of_).join(std::move(ways), addresses, places,
+                                         static_cast<std::uint32_t>(self));
+  } catch (const error& e) {
+    if (no_network_.empty()) throw;
+    throw error(formatted("{}; here none can be used: {}", e.what(), no_network_));
+  }
 }
 
 }  // namespace weft::comm

@@ -36,6 +36,7 @@ class offered_endpoints {
   device& of_;
   std::vector<std::unique_ptr<transport>> made_;
   std::string text_;
+  std::string no_network_;  // Why there are no endpoints for other hosts, where these were wanted.
 };
 
 }  // namespace weft::comm

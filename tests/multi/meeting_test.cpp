@@ -65,10 +65,11 @@ INSTANTIATE_TEST_SUITE_P(meeting, an_end,
 struct both_jobs {
   std::string accepts, connects;
 };
-both_jobs met(const std::string& accepting, const std::string& connecting) {
+both_jobs met(const std::string& accepting, const std::string& connecting,
+              const std::string& how = "accepts") {
   const empty_directory names;
   started_job one(
-      formatted("env WEFT_NAMES={} {} {} accepts 'a name'", names.path(), accepting, program));
+      formatted("env WEFT_NAMES={} {} {} '{}' 'a name'", names.path(), accepting, program, how));
   started_job other(
       formatted("env WEFT_NAMES={} {} {} connects 'a name'", names.path(), connecting, program));
   (void)other.finish();
@@ -84,6 +85,18 @@ TEST(jobs, meet_by_a_published_name) {
   if (!has_program()) GTEST_SKIP() << "built without the conformance programs";
   const both_jobs told = met("./weftrun -n 2", "./weftrun -n 3 --processes 2");
   EXPECT_TRUE(has(told.accepts, "accepts and meets 9")) << told.accepts;
+  EXPECT_TRUE(has(told.connects, "connects and meets 4")) << told.connects;
+  // MPI_Intercomm_create over that communicator.
+  EXPECT_TRUE(has(told.accepts, "accepts and meets 9 again")) << told.accepts;
+  EXPECT_TRUE(has(told.connects, "connects and meets 4 again")) << told.connects;
+}
+
+TEST(jobs, on_one_host_meet_at_an_address_of_it_although_no_network_can_be_used) {
+  if (!has_program()) GTEST_SKIP() << "built without the conformance programs";
+  const both_jobs told =
+      met("env FI_PROVIDER=none_of_them ./weftrun -n 2 --timeout 60",
+          "env FI_PROVIDER=none_of_them ./weftrun -n 1 --timeout 60", "accepts at 127.0.0.2");
+  EXPECT_TRUE(has(told.accepts, "127.0.0.2 and meets 1 again")) << told.accepts;
   EXPECT_TRUE(has(told.connects, "connects and meets 4")) << told.connects;
 }
 
@@ -130,8 +143,8 @@ class on_two_hosts : public ::testing::Test {
 
 TEST_F(on_two_hosts, jobs_over_a_network_meet) {
   const both_jobs told = met(job_on(0, "ofi:tcp"), job_on(1, "ofi:tcp"));
-  EXPECT_TRUE(has(told.accepts, "accepts and meets 4")) << told.accepts;
-  EXPECT_TRUE(has(told.connects, "connects and meets 4")) << told.connects;
+  EXPECT_TRUE(has(told.accepts, "accepts and meets 4 again")) << told.accepts;
+  EXPECT_TRUE(has(told.connects, "connects and meets 4 again")) << told.connects;
 }
 
 TEST_F(on_two_hosts, a_job_without_a_network_says_what_lets_others_in) {

@@ -223,8 +223,9 @@ static void slow_a_sender_down(void) {
     EXPECT_INT(ftruncate(file, sizeof(int)), 0);
     volatile int* const sent = mmap(NULL, sizeof(int), PROT_READ, MAP_SHARED, file, 0);
     MPI_Comm between = started("floods", name);
-    /* While it gets further. */
+    /* From when it begins, while it gets further. */
     int flag = 0;
+    for (const double end = MPI_Wtime() + 20; *sent == 0 && MPI_Wtime() < end;) MPI_Iprobe(0, 7, between, &flag, MPI_STATUS_IGNORE);
     for (int before = -1; before != *sent && *sent < pieces;) {
       before = *sent;
       const double end = MPI_Wtime() + 0.2;
@@ -278,16 +279,22 @@ static void end_as_child(const char* what, MPI_Comm parent) {
   MPI_Recv(NULL, 0, MPI_INT, 0, 9, parent, MPI_STATUS_IGNORE);
 }
 
-/* Meets another job by a published name: as the one that accepts, or as the other. */
+/* Meets another job by a published name, and once more over the communicator of that: as the one that accepts ("accepts", or
+   "accepts at" an address), or as the other. */
 static int meet(const char* what, const char* name) {
+  static const char at[] = "accepts at ";
   char port[MPI_MAX_PORT_NAME];
-  MPI_Comm between = MPI_COMM_NULL;
+  MPI_Comm between = MPI_COMM_NULL, again = MPI_COMM_NULL;
   int sum = -1, code;
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-  if (strcmp(what, "accepts") == 0) {
+  if (strncmp(what, "accepts", strlen("accepts")) == 0) {
     if (rank == 0) {
-      MPI_Open_port(MPI_INFO_NULL, port);
+      MPI_Info info;
+      MPI_Info_create(&info);
+      if (strncmp(what, at, strlen(at)) == 0) MPI_Info_set(info, "ip_address", what + strlen(at));
+      MPI_Open_port(info, port);
+      MPI_Info_free(&info);
       MPI_Publish_name(name, MPI_INFO_NULL, port);
     }
     code = MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &between);
@@ -296,14 +303,20 @@ static int meet(const char* what, const char* name) {
       for (int i = 0; i < 3000 && MPI_Lookup_name(name, MPI_INFO_NULL, port) != MPI_SUCCESS; ++i) usleep(10000);
     code = MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &between);
   }
+  if (code == MPI_SUCCESS) {
+    MPI_Allreduce(&size, &sum, 1, MPI_INT, MPI_SUM, between);
+    if (rank == 0) printf("%s and meets %d\n", what, sum);
+    code = MPI_Intercomm_create(MPI_COMM_WORLD, 0, between, 0, 5, &again);
+  }
   if (code != MPI_SUCCESS) {
     char text[MPI_MAX_ERROR_STRING];
     int length;
     MPI_Error_string(code, text, &length);
     if (rank == 0) printf("%s: %s\n", what, text);
   } else {
-    MPI_Allreduce(&size, &sum, 1, MPI_INT, MPI_SUM, between);
-    if (rank == 0) printf("%s and meets %d\n", what, sum);
+    MPI_Allreduce(&size, &sum, 1, MPI_INT, MPI_SUM, again);
+    if (rank == 0) printf("%s and meets %d again\n", what, sum);
+    MPI_Comm_disconnect(&again);
     MPI_Comm_disconnect(&between);
   }
   fflush(stdout);
