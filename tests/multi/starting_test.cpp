@@ -54,6 +54,12 @@ TEST(starting, a_command_for_other_hosts_that_is_not_there_is_named) {
       << result.text;
 }
 
+TEST(starting, ranks_that_start_others_know_the_command_of_their_own_job_alone) {
+  const std::string prints = "sh -c 'echo \"it is $WEFT_SPAWN_RSH.\"'";
+  expect_lines("WEFT_SPAWN_RSH=of_a_job_around ./weftrun -n 1 " + prints, 0, {"it is ."});
+  expect_lines("./weftrun --rsh its_own -n 1 " + prints, 0, {"it is its_own."});
+}
+
 TEST(starting, a_program_by_itself_does_not_pretend_to_be_a_job_of_several_processes) {
   for (const auto& [words, part] :
        {std::pair{"--weft-processes=2", "weftrun --processes 2"},
