@@ -17,6 +17,7 @@ static int wrong_count;
       char found_[256];                                                              \
       snprintf(found_, sizeof found_, __VA_ARGS__);                                  \
       printf("rank %d of %d: %s:%d: %s: %s\n", rank, size, __FILE__, __LINE__, #condition, found_); \
+      fflush(stdout); /* Also where the rank is killed, or the job that reads it ends first. */      \
     }                                                                                \
   } while (0)
 
