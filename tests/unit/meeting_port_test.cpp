@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -32,6 +33,12 @@ std::string part_of(const std::string& name, int number) {
 std::string secret_of(const std::string& name) {
   return part_of(name, 3);
 }
+std::uint16_t number_of(const std::string& name) {
+  const std::string text = part_of(name, 2);
+  std::uint16_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
 
 // No test waits longer.
 stop_question patience(std::chrono::milliseconds most) {
@@ -53,12 +60,9 @@ std::string failure_of(const std::function<void()>& what) {
 class raw_caller {
  public:
   explicit raw_caller(const std::string& name) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    const std::string text = part_of(name, 2);
-    std::uint16_t port = 0;
-    std::from_chars(text.data(), text.data() + text.size(), port);
     sockaddr_in to{};
     to.sin_family = AF_INET;
-    to.sin_port = htons(port);
+    to.sin_port = htons(number_of(name));
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     is_connected_ = ::connect(socket_.number(), reinterpret_cast<sockaddr*>(&to), sizeof to) == 0;
   }
@@ -263,15 +267,48 @@ TEST(meeting_port, several_may_accept_and_all_see_that_the_job_ends) {
   }
 }
 
+// This process has both ends.
+TEST(meeting_port, asks_whether_the_other_host_is_there_at_both_ends) {
+  listening_port port({});
+  std::thread connecting([&] {
+    const leader_channel kept = connect_to_port(port.name(), patience(10s));
+    EXPECT_EQ(kept.tell_and_hear("caller", patience(10s)), "port");
+    EXPECT_EQ(kept.tell_and_hear("caller", patience(10s)), "all seen");
+  });
+  const leader_channel taken = port.accept(patience(10s));
+  EXPECT_EQ(taken.tell_and_hear("port", patience(10s)), "caller");
+  int ends = 0;
+  for (int fd = 0; fd < 1024; ++fd) {
+    sockaddr_in own{}, other{};
+    socklen_t own_size = sizeof own, other_size = sizeof other;
+    if (::getsockname(fd, reinterpret_cast<sockaddr*>(&own), &own_size) != 0 ||
+        ::getpeername(fd, reinterpret_cast<sockaddr*>(&other), &other_size) != 0 ||
+        own.sin_family != AF_INET)
+      continue;
+    const std::uint16_t number = htons(number_of(port.name()));
+    if (own.sin_port != number && other.sin_port != number) continue;
+    ++ends;
+    const auto value_of = [&](int level, int name) {
+      int value = 0;
+      socklen_t size = sizeof value;
+      return ::getsockopt(fd, level, name, &value, &size) == 0 ? value : -1;
+    };
+    EXPECT_EQ(value_of(SOL_SOCKET, SO_KEEPALIVE), 1);
+    EXPECT_LE(value_of(IPPROTO_TCP, TCP_KEEPIDLE) +
+                  value_of(IPPROTO_TCP, TCP_KEEPINTVL) * value_of(IPPROTO_TCP, TCP_KEEPCNT),
+              30);
+  }
+  EXPECT_EQ(ends, 2);
+  EXPECT_EQ(taken.tell_and_hear("all seen", patience(10s)), "caller");
+  connecting.join();
+}
+
 TEST(meeting_port, is_found_behind_an_address_at_which_another_listens) {
   listening_port port({});
-  const std::string text = part_of(port.name(), 2);
-  std::uint16_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
   const descriptor another(::socket(AF_INET, SOCK_STREAM, 0));
   sockaddr_in here{};
   here.sin_family = AF_INET;
-  here.sin_port = htons(number);
+  here.sin_port = htons(number_of(port.name()));
   here.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
   ASSERT_EQ(::bind(another.number(), reinterpret_cast<sockaddr*>(&here), sizeof here), 0);
   ASSERT_EQ(::listen(another.number(), 1), 0);
@@ -307,13 +344,12 @@ TEST(meeting_port, is_opened_where_the_program_says) {
   EXPECT_FALSE(leads_beyond_host(here.name()));
   good_caller caller(here.name());
   EXPECT_EQ(greet(here), "caller");
-  std::uint16_t number = 0;
-  const std::string text = part_of(here.name(), 2);
-  std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::uint16_t number = number_of(here.name());
   const auto opening = [](const port_place& at) {
     return failure_of([&] { const listening_port port(at); });
   };
-  EXPECT_NE(opening({.beyond_host = false, .address = {}, .number = number}).find(text),
+  EXPECT_NE(opening({.beyond_host = false, .address = {}, .number = number})
+                .find(part_of(here.name(), 2)),
             std::string::npos);
   EXPECT_NE(opening({.beyond_host = false, .address = "here", .number = 0}).find("ip_address"),
             std::string::npos);
