@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <tuple>
 
@@ -144,6 +146,25 @@ class on_two_hosts : public ::testing::Test {
 TEST_F(on_two_hosts, jobs_over_a_network_meet) {
   const both_jobs told = met(job_on(0, "ofi:tcp"), job_on(1, "ofi:tcp"));
   EXPECT_TRUE(has(told.accepts, "accepts and meets 4 again")) << told.accepts;
+  EXPECT_TRUE(has(told.connects, "connects and meets 4 again")) << told.connects;
+}
+
+// The other host has process numbers of its own: without these, both would share memory.
+TEST_F(on_two_hosts, jobs_meet_of_which_the_leaders_alone_share_a_host) {
+  if (shell("unshare --pid --fork true").status != 0)
+    GTEST_SKIP() << "no PID namespace can be made";
+  const empty_directory directory;
+  const std::string rsh = directory.path() + "/rsh";
+  std::ofstream(rsh) << formatted(
+      "#!/bin/sh\nhost=$1; shift\n[ $host = {} ] && set -- unshare --pid --fork --kill-child \"$@\"\n"
+      "exec ip netns exec $host \"$@\"\n",
+      hosts_.name(1));
+  std::filesystem::permissions(rsh, std::filesystem::perms::owner_all);
+  const auto job = [&](const std::string& hosts, int ranks) {
+    return formatted("./weftrun --rsh {} --hosts {} -n {} --timeout 60", rsh, hosts, ranks);
+  };
+  const both_jobs told = met(job(hosts_.name(0) + "," + hosts_.name(1), 2), job(hosts_.name(0), 1));
+  EXPECT_TRUE(has(told.accepts, "accepts and meets 1 again")) << told.accepts;
   EXPECT_TRUE(has(told.connects, "connects and meets 4 again")) << told.connects;
 }
 
