@@ -48,7 +48,7 @@ ROOMS = {
         "window": _COLLECTIVE | {"collective"},
         "io": _COLLECTIVE | {"collective"},
         "spawn": _COLLECTIVE | {"collective", "io"},
-        "abi": {"object"},
+        "abi": {"object", "topology"},
     },
     "process": {
         "life": {"signals", "environment", "files", "blocking"},

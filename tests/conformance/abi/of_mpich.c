@@ -2,6 +2,8 @@
    descriptions of datatypes, files, attributes. Compiled by MPICH's mpicc; it is right under MPICH, and under weft. */
 #include "../conform.h"
 
+static int is_weft; /* Some errors are classes of other kinds under MPICH, or end the program. */
+
 static void errors(void) {
   int got, class, code, *last = NULL, flag, value = rank;
   EXPECT_CLASS(MPI_Send(&value, 1, MPI_INT, size, 0, MPI_COMM_WORLD), MPI_ERR_RANK);
@@ -166,6 +168,40 @@ static void datatypes(void) {
   int length;
   MPI_Type_get_name(MPI_DOUBLE_INT, name, &length);
   EXPECT(strcmp(name, "MPI_DOUBLE_INT") == 0, "%s", name);
+}
+
+static int handled;
+static void count_errors(MPI_Comm* comm, int* code, ...) {
+  (void)comm, (void)code;
+  ++handled;
+}
+
+/* Arrays of handles whose length the communicator says. */
+static void alltoallw(void) {
+  int* const data = calloc((size_t)size, sizeof(int));
+  int* const counts = calloc((size_t)size, sizeof(int));
+  int* const bytes = calloc((size_t)size, sizeof(int));
+  MPI_Aint* const places = calloc((size_t)size, sizeof(MPI_Aint));
+  MPI_Datatype* const types = calloc((size_t)size, sizeof(MPI_Datatype));
+  const void* const no_page = (void*)16; /* With MPI_IN_PLACE what belongs to the send buffer is not looked at. */
+  for (int i = 0; i < size; ++i) data[i] = rank * 100 + i, counts[i] = 1, bytes[i] = 4 * i, types[i] = MPI_INT;
+  EXPECT_INT(MPI_Alltoallw(MPI_IN_PLACE, no_page, no_page, no_page, data, counts, bytes, types, MPI_COMM_WORLD), MPI_SUCCESS);
+  for (int i = 0; i < size; ++i) EXPECT_INT(data[i], i * 100 + rank);
+  MPI_Request request;
+  EXPECT_INT(MPI_Ialltoallw(MPI_IN_PLACE, NULL, NULL, NULL, data, counts, bytes, types, MPI_COMM_WORLD, &request), MPI_SUCCESS);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  for (int i = 0; i < size; ++i) EXPECT_INT(data[i], rank * 100 + i);
+  /* One error, and one call of the handler. */
+  MPI_Comm comm;
+  MPI_Errhandler counts_them;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_create_errhandler(count_errors, &counts_them);
+  MPI_Comm_set_errhandler(comm, counts_them);
+  EXPECT_CLASS(MPI_Neighbor_alltoallw(data, counts, places, types, data, counts, places, types, comm), MPI_ERR_TOPOLOGY);
+  EXPECT_INT(handled, 1);
+  MPI_Errhandler_free(&counts_them);
+  MPI_Comm_free(&comm);
+  free(data), free(counts), free(bytes), free(places), free(types);
 }
 
 /* --- Functions of the program ------------------------------------------------------------------------------------ */
@@ -482,6 +518,10 @@ int main(int argc, char** argv) {
   int level;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);
   learn_place();
+  char version[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length;
+  MPI_Get_library_version(version, &length);
+  is_weft = strncmp(version, "weft", 4) == 0;
   EXPECT(level >= MPI_THREAD_FUNNELED && level <= MPI_THREAD_MULTIPLE, "%d", level);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
@@ -489,6 +529,7 @@ int main(int argc, char** argv) {
   statuses();
   buffered();
   datatypes();
+  alltoallw();
   callbacks();
   communicators();
   windows();

@@ -336,29 +336,3 @@ void* mpich_memory(long count, size_t size) {
   }
   return memory;
 }
-
-long mpich_peers(MPI_Comm comm) {
-  int is_inter = 0, size = 0;
-  weft_abi_MPI_Comm_test_inter(comm, &is_inter);
-  if (is_inter)
-    weft_abi_MPI_Comm_remote_size(comm, &size);
-  else
-    weft_abi_MPI_Comm_size(comm, &size);
-  return size;
-}
-
-long mpich_neighbours(MPI_Comm comm, int incoming) {
-  int kind = MPI_UNDEFINED, in = 0, out = 0, weighted = 0, rank = 0;
-  weft_abi_MPI_Topo_test(comm, &kind);
-  if (kind == MPI_CART) {
-    weft_abi_MPI_Cartdim_get(comm, &in);
-    return 2L * in;
-  }
-  if (kind == MPI_GRAPH) {
-    weft_abi_MPI_Comm_rank(comm, &rank);
-    weft_abi_MPI_Graph_neighbors_count(comm, rank, &in);
-    return in;
-  }
-  weft_abi_MPI_Dist_graph_neighbors_count(comm, &in, &out, &weighted);
-  return incoming ? in : out;
-}

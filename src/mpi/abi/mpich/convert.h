@@ -277,8 +277,10 @@ WEFT_HIDDEN void* mpich_memory(long count, size_t size);
     if ((name) != name##_few) free(name);    \
   } while (0)
 
-/* How many elements the arrays of MPI_Alltoallw and of MPI_Neighbor_alltoallw have. */
-WEFT_HIDDEN long mpich_peers(MPI_Comm comm);
-WEFT_HIDDEN long mpich_neighbours(MPI_Comm comm, int incoming);
+/* How many elements the arrays of MPI_Alltoallw and of MPI_Neighbor_alltoallw have, and which rank the caller is: libweft's, which
+   calls no error handler (for_mpich.cpp). */
+int weft_peers_of(MPI_Comm comm);
+int weft_neighbours_of(MPI_Comm comm, int incoming);
+int weft_rank_in(MPI_Comm comm);
 
 #endif

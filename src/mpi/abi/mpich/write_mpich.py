@@ -129,7 +129,7 @@ def intents(table):
 def length_of(function, parameter):
     if "lltoallw" in function:
         incoming = int(parameter.name.startswith("recv"))
-        return f"mpich_neighbours(s_comm, {incoming})" if "eighbor" in function else "mpich_peers(s_comm)"
+        return f"weft_neighbours_of(s_comm, {incoming})" if "eighbor" in function else "weft_peers_of(s_comm)"
     if function.endswith("some"):
         return "incount"
     return LENGTHS[parameter.name]
@@ -148,9 +148,11 @@ def function(name, parameters, used, result="int"):
                 given.append(s)
             elif p.is_array:
                 taken.append(f"{c}{their}* {n}")
-                before.append(f"MPICH_ARRAY({p.base}, {s}, {n} == NULL ? 0 : {length_of(name, p)});")
+                # With MPI_IN_PLACE these are not looked at.
+                none = f"{n} == NULL" + (" || sendbuf == MPICH_IN_PLACE" if n == "sendtypes" else "")
+                before.append(f"MPICH_ARRAY({p.base}, {s}, {none} ? 0 : {length_of(name, p)});")
                 before.append(f"for (long i = 0; i < {s}_count; ++i) {s}[i] = {kind}_in({n}[i]);")
-                given.append(f"{n} == NULL ? NULL : {s}")
+                given.append(f"{none} ? NULL : {s}")
                 if kind == "request" and not p.is_const:  # A call ends a request or leaves it as it was.
                     after.append(f"for (long i = 0; i < {s}_count; ++i)\n    if ({s}[i] == MPI_REQUEST_NULL) {n}[i] = MPICH_REQUEST_NULL;")
                 elif not p.is_const:

@@ -1,0 +1,49 @@
+// What libmpi.so.12 (mpich/convert.h) has to know of a communicator before the call that it is given to: how long arrays are, and
+// who the root is. Nothing is wrong here: a communicator that is none has 0 of everything, and the call tells of it.
+#include "mpi/object/profiling.hpp"
+#include "mpi/object/state.hpp"
+#include "mpi/topology/topology.hpp"
+
+namespace weft::mpi {
+namespace {
+
+template <class Question>
+int ask(MPI_Comm comm, int otherwise, const Question& question) {
+  const entrance in;
+  try {
+    const communicator_object* const c = find_communicator(in.checked("MPI"), comm);
+    return c != nullptr ? question(*c) : otherwise;
+  } catch (const std::exception&) {  // Before MPI_Init, say.
+    return otherwise;
+  } catch (const job_stopped&) {
+    pass_on_stop();
+    return otherwise;  // Not reached.
+  }
+}
+
+int length(std::size_t count) {
+  return static_cast<int>(count);
+}
+
+}  // namespace
+}  // namespace weft::mpi
+
+using namespace weft::mpi;
+
+// The ranks that messages go to.
+extern "C" int weft_peers_of(MPI_Comm comm) {
+  return ask(comm, 0, [](const communicator_object& c) { return c.peers_count; });
+}
+
+// The neighbours in the communicator's topology that the rank receives from, or sends to.
+extern "C" int weft_neighbours_of(MPI_Comm comm, int incoming) {
+  return ask(comm, 0, [&](const communicator_object& c) {
+    if (c.topology == nullptr) return 0;
+    return length(incoming != 0 ? c.topology->sources.size() : c.topology->destinations.size());
+  });
+}
+
+// The caller's rank; -1: none.
+extern "C" int weft_rank_in(MPI_Comm comm) {
+  return ask(comm, -1, [](const communicator_object& c) { return c.rank(); });
+}
