@@ -130,15 +130,18 @@ struct spawn_call {
   MPI_Comm comm;
   MPI_Comm* intercomm;
   int* codes;
+  int not_started;  // What stands in `codes` for a process that has not started.
 };
 
 // What the root is given: throws what is wrong with it.
 using programs_of_root = std::function<std::vector<wanted_program>()>;
 
-void set_codes(int* codes, const std::vector<int>& ranks_max, const std::vector<int>& ranks) {
+void set_codes(const spawn_call& how, const std::vector<int>& ranks_max,
+               const std::vector<int>& ranks) {
+  int* codes = how.codes;
   if (codes == MPI_ERRCODES_IGNORE || codes == nullptr) return;
   for (std::size_t p = 0; p < ranks_max.size(); ++p)
-    for (int r = 0; r < ranks_max[p]; ++r) *codes++ = r < ranks[p] ? MPI_SUCCESS : MPI_ERR_SPAWN;
+    for (int r = 0; r < ranks_max[p]; ++r) *codes++ = r < ranks[p] ? MPI_SUCCESS : how.not_started;
 }
 
 void spawn(state& me, const spawn_call& how, const programs_of_root& programs_given) {
@@ -201,10 +204,10 @@ void spawn(state& me, const spawn_call& how, const programs_of_root& programs_gi
   try {
     *how.intercomm = meet_other_job(me, local, how.root, how.name, name, beyond, make, start);
   } catch (const std::exception&) {
-    set_codes(how.codes, ranks_max, std::vector<int>(ranks_max.size(), 0));
+    set_codes(how, ranks_max, std::vector<int>(ranks_max.size(), 0));
     throw;
   }
-  set_codes(how.codes, ranks_max, ranks);
+  set_codes(how, ranks_max, ranks);
 }
 
 wanted_program program_of(state& me, const char* command, char** arguments, int ranks_max,
@@ -217,6 +220,40 @@ wanted_program program_of(state& me, const char* command, char** arguments, int 
   made.ranks_max = ranks_max;
   made.info = checked_hints(me, info);
   return made;
+}
+
+// The frames of the two calls. Inline: the return address is the public function's.
+[[gnu::always_inline]] inline int spawn_one(const char* command, char** arguments, int ranks_max,
+                                            MPI_Info info, const spawn_call& how) {
+  return in_call(
+      how.name, how.comm,
+      [&](state& me) {
+        spawn(me, how,
+              [&] { return std::vector{program_of(me, command, arguments, ranks_max, info)}; });
+      },
+      ranks_max, info, how.root, how.comm);
+}
+
+[[gnu::always_inline]] inline int spawn_several(int count, char** commands, char*** arguments,
+                                                const int* ranks_max, const MPI_Info* infos,
+                                                const spawn_call& how) {
+  return in_call(
+      how.name, how.comm,
+      [&](state& me) {
+        spawn(me, how, [&] {
+          if (count < 1) fail(MPI_ERR_COUNT, "count is {}; it must be 1 or more", count);
+          check_not_null(commands, "array_of_commands");
+          check_not_null(ranks_max, "array_of_maxprocs");
+          check_not_null(infos, "array_of_info");
+          std::vector<wanted_program> all;
+          for (int i = 0; i < count; ++i)
+            all.push_back(program_of(me, commands[i],
+                                     arguments == MPI_ARGVS_NULL ? MPI_ARGV_NULL : arguments[i],
+                                     ranks_max[i], infos[i]));
+          return all;
+        });
+      },
+      count, how.root, how.comm);
 }
 
 // What a rank has of other jobs.
@@ -285,37 +322,34 @@ using namespace weft::mpi;
 WEFT_MPI_FUNCTION(int, MPI_Comm_spawn,
                   (const char* command, char* argv[], int maxprocs, MPI_Info info, int root,
                    MPI_Comm comm, MPI_Comm* intercomm, int array_of_errcodes[])) {
-  return in_call(
-      "MPI_Comm_spawn", comm,
-      [&](state& me) {
-        spawn(me, {"MPI_Comm_spawn", root, comm, intercomm, array_of_errcodes},
-              [&] { return std::vector{program_of(me, command, argv, maxprocs, info)}; });
-      },
-      maxprocs, info, root, comm);
+  return spawn_one(command, argv, maxprocs, info,
+                   {"MPI_Comm_spawn", root, comm, intercomm, array_of_errcodes, MPI_ERR_SPAWN});
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_spawn_multiple,
                   (int count, char* array_of_commands[], char** array_of_argv[],
                    const int array_of_maxprocs[], const MPI_Info array_of_info[], int root,
                    MPI_Comm comm, MPI_Comm* intercomm, int array_of_errcodes[])) {
-  return in_call(
-      "MPI_Comm_spawn_multiple", comm,
-      [&](state& me) {
-        spawn(me, {"MPI_Comm_spawn_multiple", root, comm, intercomm, array_of_errcodes}, [&] {
-          if (count < 1) fail(MPI_ERR_COUNT, "count is {}; it must be 1 or more", count);
-          check_not_null(array_of_commands, "array_of_commands");
-          check_not_null(array_of_maxprocs, "array_of_maxprocs");
-          check_not_null(array_of_info, "array_of_info");
-          std::vector<wanted_program> all;
-          for (int i = 0; i < count; ++i)
-            all.push_back(
-                program_of(me, array_of_commands[i],
-                           array_of_argv == MPI_ARGVS_NULL ? MPI_ARGV_NULL : array_of_argv[i],
-                           array_of_maxprocs[i], array_of_info[i]));
-          return all;
-        });
-      },
-      count, root, comm);
+  return spawn_several(
+      count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info,
+      {"MPI_Comm_spawn_multiple", root, comm, intercomm, array_of_errcodes, MPI_ERR_SPAWN});
+}
+
+// The same for libmpi.so.12 (abi/mpich), whose programs know MPI_ERR_SPAWN as `not_started`.
+extern "C" int weft_coded_spawn(const char* command, char* argv[], int maxprocs, MPI_Info info,
+                                int root, MPI_Comm comm, MPI_Comm* intercomm,
+                                int array_of_errcodes[], int not_started) {
+  return spawn_one(command, argv, maxprocs, info,
+                   {"MPI_Comm_spawn", root, comm, intercomm, array_of_errcodes, not_started});
+}
+extern "C" int weft_coded_spawn_multiple(int count, char* array_of_commands[],
+                                         char** array_of_argv[], const int array_of_maxprocs[],
+                                         const MPI_Info array_of_info[], int root, MPI_Comm comm,
+                                         MPI_Comm* intercomm, int array_of_errcodes[],
+                                         int not_started) {
+  return spawn_several(
+      count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info,
+      {"MPI_Comm_spawn_multiple", root, comm, intercomm, array_of_errcodes, not_started});
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Comm_get_parent, (MPI_Comm * parent)) {

@@ -204,6 +204,23 @@ static void alltoallw(void) {
   free(data), free(counts), free(bytes), free(places), free(types);
 }
 
+/* What is started counts at the root alone, and so does the number of codes. */
+static void spawning(void) {
+  if (!is_weft) return;
+  int codes[4] = {-7, -7, -7, -7};
+  char* commands[1] = {"/nowhere/at/all"};
+  const int processes[1] = {rank == 0 ? 2 : rank == 1 ? 4 : 0};
+  const MPI_Info infos[1] = {MPI_INFO_NULL};
+  MPI_Comm children;
+  EXPECT_CLASS(MPI_Comm_spawn(commands[0], MPI_ARGV_NULL, processes[0], MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children, codes), MPI_ERR_SPAWN);
+  EXPECT(codes[0] == MPI_ERR_SPAWN && codes[1] == MPI_ERR_SPAWN && codes[2] == -7 && codes[3] == -7, "%d %d %d %d", codes[0], codes[1],
+         codes[2], codes[3]);
+  codes[0] = codes[1] = -7;
+  EXPECT_CLASS(MPI_Comm_spawn_multiple(1, commands, MPI_ARGVS_NULL, processes, infos, 0, MPI_COMM_WORLD, &children, codes), MPI_ERR_SPAWN);
+  EXPECT(codes[0] == MPI_ERR_SPAWN && codes[1] == MPI_ERR_SPAWN && codes[2] == -7 && codes[3] == -7, "%d %d %d %d", codes[0], codes[1],
+         codes[2], codes[3]);
+}
+
 /* --- Functions of the program ------------------------------------------------------------------------------------ */
 
 static MPI_Datatype expected_type;
@@ -530,6 +547,7 @@ int main(int argc, char** argv) {
   buffered();
   datatypes();
   alltoallw();
+  spawning();
   callbacks();
   communicators();
   windows();

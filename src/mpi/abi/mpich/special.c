@@ -182,40 +182,35 @@ MPICH_FUNCTION(int, MPI_Lookup_name, (const char* service_name, int info, char* 
 
 /* --- Processes that start later -------------------------------------------------------------------------------------------------------- */
 
-static void codes_out(int* codes, long count) {
-  for (long i = 0; codes != NULL && i < count; ++i) codes[i] = error_out(codes[i]);
-}
+/* The arguments that say what is started count at the root alone, and so does the number of codes: libweft writes these as
+   MPICH has them. */
+int weft_coded_spawn(const char* command, char** argv, int maxprocs, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* intercomm,
+                     int* array_of_errcodes, int not_started);
+int weft_coded_spawn_multiple(int count, char** array_of_commands, char*** array_of_argv, const int* array_of_maxprocs,
+                              const MPI_Info* array_of_info, int root, MPI_Comm comm, MPI_Comm* intercomm, int* array_of_errcodes,
+                              int not_started);
 
 MPICH_FUNCTION(int, MPI_Comm_spawn,
                (const char* command, char** argv, int maxprocs, int info, int root, int comm, int* intercomm, int* array_of_errcodes)) {
   MPI_Comm made = (MPI_Comm)0;
-  for (int i = 0; array_of_errcodes != NULL && i < maxprocs; ++i) array_of_errcodes[i] = MPI_SUCCESS;
-  const int error = weft_abi_MPI_Comm_spawn(command, argv, maxprocs, info_in(info), rank_in(root), comm_in(comm),
-                                            intercomm == NULL ? NULL : &made, array_of_errcodes);
-  codes_out(array_of_errcodes, maxprocs);
+  const int error = weft_coded_spawn(command, argv, maxprocs, info_in(info), rank_in(root), comm_in(comm),
+                                     intercomm == NULL ? NULL : &made, array_of_errcodes, error_out(MPI_ERR_SPAWN));
   if (made != (MPI_Comm)0) *intercomm = comm_out(made);
   return error_out(error);
 }
 
-/* The arguments that say what is started count at the root alone. */
 MPICH_FUNCTION(int, MPI_Comm_spawn_multiple,
                (int count, char** array_of_commands, char*** array_of_argv, const int* array_of_maxprocs, const int* array_of_info,
                 int root, int comm, int* intercomm, int* array_of_errcodes)) {
   const MPI_Comm of = comm_in(comm);
-  int rank = -1;
-  if (of != (MPI_Comm)0 && of != MPI_COMM_NULL) weft_abi_MPI_Comm_rank(of, &rank);
-  const int is_root = rank == root;
-  MPICH_ARRAY(MPI_Info, infos, is_root && array_of_info != NULL ? count : 0);
+  const int has_infos = array_of_info != NULL && root >= 0 && weft_rank_in(of) == root;
+  MPICH_ARRAY(MPI_Info, infos, has_infos ? count : 0);
   for (long i = 0; i < infos_count; ++i) infos[i] = info_in(array_of_info[i]);
   MPI_Comm made = (MPI_Comm)0;
-  const int error = weft_abi_MPI_Comm_spawn_multiple(count, array_of_commands, array_of_argv, array_of_maxprocs,
-                                                     is_root && array_of_info != NULL ? infos : NULL, rank_in(root), of,
-                                                     intercomm == NULL ? NULL : &made, array_of_errcodes);
+  const int error = weft_coded_spawn_multiple(count, array_of_commands, array_of_argv, array_of_maxprocs, has_infos ? infos : NULL,
+                                              rank_in(root), of, intercomm == NULL ? NULL : &made, array_of_errcodes,
+                                              error_out(MPI_ERR_SPAWN));
   MPICH_END(infos);
-  /* A process that has started has code 0 in both. */
-  long started = 0;
-  for (int i = 0; is_root && array_of_maxprocs != NULL && i < count; ++i) started += array_of_maxprocs[i];
-  codes_out(array_of_errcodes, started);
   if (made != (MPI_Comm)0) *intercomm = comm_out(made);
   return error_out(error);
 }
