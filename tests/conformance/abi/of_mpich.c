@@ -438,6 +438,12 @@ static void windows(void) {
   MPI_Win_allocate(2 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
   MPI_Win_get_attr(win, MPI_WIN_CREATE_FLAVOR, &kind, &flag);
   EXPECT(flag && *kind == MPI_WIN_FLAVOR_ALLOCATE, "%d", *kind);
+  MPI_Win created;
+  int* kind_of_created;
+  MPI_Win_create(&value, sizeof value, sizeof value, MPI_INFO_NULL, MPI_COMM_WORLD, &created);
+  MPI_Win_get_attr(created, MPI_WIN_CREATE_FLAVOR, &kind_of_created, &flag);
+  EXPECT(flag && *kind_of_created == MPI_WIN_FLAVOR_CREATE && *kind == MPI_WIN_FLAVOR_ALLOCATE, "%d %d", *kind_of_created, *kind);
+  MPI_Win_free(&created);
   MPI_Win_get_attr(win, MPI_WIN_MODEL, &kind, &flag);
   EXPECT(flag && (*kind == MPI_WIN_UNIFIED || *kind == MPI_WIN_SEPARATE), "%d", *kind);
   void* base;

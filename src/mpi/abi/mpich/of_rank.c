@@ -269,16 +269,17 @@ void MPII_Keyval_set_proxy(int keyval, copy_proxy* copies, delete_proxy* removes
   pthread_mutex_unlock(&lock);
 }
 
-/* Attributes whose values are constants, or numbers that differ: the program gets the address of another integer. */
+/* Attributes whose values are constants, or numbers that differ: the program gets the address of another integer. What is an
+   attribute of a window has one for each value, since windows differ; what is one of communicators is the same for all. */
 static void predefined_value(int keyval, void* attribute_val) {
-  static int io, host, last_code, flavor, model;
+  static int io, host, last_code, flavors[] = {0, 1, 2, 3, 4}, models[] = {0, 1, 2};
   int** const value = attribute_val;
   switch (keyval) {
     case MPI_IO: io = rank_out(**value), *value = &io; break;
     case MPI_HOST: host = rank_out(**value), *value = &host; break;
     case MPI_LASTUSEDCODE: last_code = error_out(**value), *value = &last_code; break;
-    case MPI_WIN_CREATE_FLAVOR: flavor = **value - MPI_WIN_FLAVOR_CREATE + 1, *value = &flavor; break;
-    case MPI_WIN_MODEL: model = **value == MPI_WIN_SEPARATE ? 1 : 2, *value = &model; break;
+    case MPI_WIN_CREATE_FLAVOR: *value = &flavors[**value - MPI_WIN_FLAVOR_CREATE + 1]; break;
+    case MPI_WIN_MODEL: *value = &models[**value == MPI_WIN_SEPARATE ? 1 : 2]; break;
     default: break;
   }
 }
