@@ -3,6 +3,7 @@
    has a copy: so what is static here is a rank's own. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 
@@ -38,46 +39,63 @@ __attribute__((constructor)) static void tell_fortran(void) {
   MPIR_C_MPI_WEIGHTS_EMPTY = (int*)11;
 }
 
-/* Whether MPICH's library for Fortran calls: the functions that it hands over take all by reference, and return their code by
-   their last argument. */
-static int is_fortran(const void* caller) {
-  Dl_info of;
-  return dladdr(caller, &of) != 0 && of.dli_fname != NULL && strstr(of.dli_fname, "fort.so") != NULL;
+/* Whether a library of MPICH whose file has this in its name calls: "fort.so", "cxx.so". The functions that the one for Fortran
+   hands over take all by reference, and return their code by their last argument. */
+static int is_called_by(const char* library, const void* caller) {
+  struct dl_find_object of; /* dladdr() does not know all copies of a program. */
+  return _dl_find_object((void*)(uintptr_t)caller, &of) == 0 && strstr(of.dlfo_link_map->l_name, library) != NULL;
 }
 
 /* --- Operations and error handlers ---------------------------------------------------------------------------------------------------- */
 
 /* Their functions are given nothing in which a function here could find which of the program's is meant. So a table holds as
    many functions as a rank may have: number n converts and calls function n of the program. One keeps its place for good: MPI_Op_free
-   and MPI_Errhandler_free do not end its use, since collectives under way and communicators still have it. */
+   and MPI_Errhandler_free do not end its use, since collectives under way and communicators still have it. All operations that
+   are made of one function share its place. */
 enum { functions_max = 64 };
 #define EIGHT(M, n) M(n##0) M(n##1) M(n##2) M(n##3) M(n##4) M(n##5) M(n##6) M(n##7)
 #define ALL(M) EIGHT(M, 0) EIGHT(M, 01) EIGHT(M, 02) EIGHT(M, 03) EIGHT(M, 04) EIGHT(M, 05) EIGHT(M, 06) EIGHT(M, 07)
 
 typedef void any_function(void);
-/* The program's functions of one kind, and who calls each in place of MPI: null, or MPICH's library for C++. */
+/* The program's functions of one kind. Those of C++ have places of their own: MPICH's library for C++ says, right after it has
+   made the operation or handler, which function of its own is to be called in place of the program's. */
 struct known {
   any_function* function;
   any_function* proxy;
-  uintptr_t handle; /* The latest operation or handler that was made of it. */
+  int is_cxx;
+  uintptr_t handle; /* The latest operation or handler that was made of it; 0: none, or another one has this handle now. */
 };
+static struct known operations[functions_max], large_operations[functions_max], comm_handlers[functions_max],
+    file_handlers[functions_max], win_handlers[functions_max], session_handlers[functions_max];
 
-/* The place of `function`, which is new where no other one has it; -1: there is no room. */
-static int place_of(struct known* all, any_function* function, const char* call) {
+/* The place of `function`, which is new where no other one has it; -1: there is no room, and the error handler has been called. */
+static int place_of(struct known* all, any_function* function, int is_cxx, const char* call) {
   pthread_mutex_lock(&lock);
   int n = 0;
-  while (n < functions_max && all[n].function != NULL && (all[n].function != function || all[n].proxy != NULL)) ++n;
-  if (n < functions_max) all[n].function = function;
+  while (n < functions_max && all[n].function != NULL && (all[n].function != function || all[n].is_cxx != is_cxx)) ++n;
+  if (n < functions_max) all[n].function = function, all[n].is_cxx = is_cxx;
   pthread_mutex_unlock(&lock);
   if (n < functions_max) return n;
   fprintf(stderr, "%s: %d functions of the program are known already, more cannot be\n", call, functions_max);
+  weft_abi_MPI_Comm_call_errhandler(MPI_COMM_SELF, MPI_ERR_OTHER);
   return -1;
+}
+
+/* What was made of function n has this handle, which one may have had that has been freed. */
+static void note_handle(struct known* all, int n, uintptr_t handle) {
+  struct known* const of_operations[] = {operations, large_operations, NULL};
+  struct known* const of_handlers[] = {comm_handlers, file_handlers, win_handlers, session_handlers, NULL};
+  pthread_mutex_lock(&lock);
+  for (struct known* const* kind = all == operations || all == large_operations ? of_operations : of_handlers; *kind != NULL; ++kind)
+    for (int i = 0; i < functions_max; ++i)
+      if ((*kind)[i].handle == handle) (*kind)[i].handle = 0;
+  all[n].handle = handle;
+  pthread_mutex_unlock(&lock);
 }
 
 typedef void operation_of_mpich(void*, void*, int*, int*);
 typedef void large_operation_of_mpich(void*, void*, MPI_Count*, int*);
 typedef void proxy_of_operation(const void*, void*, int, int, any_function*);
-static struct known operations[functions_max], large_operations[functions_max];
 
 static void call_operation(int n, void* in, void* inout, int* count, MPI_Datatype* datatype) {
   int type = type_out(*datatype);
@@ -104,11 +122,12 @@ static MPI_User_function_c* const large_operation_functions[functions_max] = {AL
 #define CREATE_OPERATION(name, table, functions)                                                               \
   MPICH_FUNCTION(int, name, (any_function* user_fn, int commute, int* op)) {                                   \
     MPI_Op made = (MPI_Op)0;                                                                                   \
-    const int n = user_fn == NULL ? 0 : place_of(table, user_fn, #name);                                       \
+    const int is_cxx = is_called_by("cxx.so", __builtin_return_address(0));                                    \
+    const int n = user_fn == NULL ? 0 : place_of(table, user_fn, is_cxx, #name);                               \
     if (n < 0) return error_out(MPI_ERR_OTHER);                                                                \
     const int error = weft_abi_##name(user_fn == NULL ? NULL : functions[n], commute, op == NULL ? NULL : &made); \
     if (made == (MPI_Op)0) return error_out(error);                                                            \
-    table[n].handle = (uintptr_t)made;                                                                         \
+    note_handle(table, n, (uintptr_t)made);                                                                    \
     *op = op_out(made);                                                                                        \
     return error_out(error);                                                                                   \
   }
@@ -119,7 +138,6 @@ CREATE_OPERATION(MPI_Op_create_c, large_operations, large_operation_functions)
 typedef void proxy_of_handler(int, void*, int*, any_function*);
 #define HANDLERS(kind, Handle, Theirs, out, Kind, number)                                                          \
   typedef void kind##_handler(Theirs*, int*, ...);                                                                 \
-  static struct known kind##_handlers[functions_max];                                                              \
   static void call_##kind##_handler(int n, Handle* handle, int* code) {                                            \
     Theirs given = out(*handle);                                                                                   \
     int their_code = error_out(*code);                                                                             \
@@ -131,14 +149,15 @@ typedef void proxy_of_handler(int, void*, int*, any_function*);
   }                                                                                                                \
   ALL(HANDLER_OF_##kind)                                                                                           \
   static Kind* const kind##_handler_functions[functions_max] = {ALL(HANDLER_NAME_##kind)};                         \
-  static int create_##kind##_handler(any_function* function, int* errhandler, const char* call,                    \
+  static int create_##kind##_handler(any_function* function, int* errhandler, const char* call, const void* caller, \
                                      int (*create)(Kind*, MPI_Errhandler*)) {                                      \
     MPI_Errhandler made = (MPI_Errhandler)0;                                                                       \
-    const int n = function == NULL ? 0 : place_of(kind##_handlers, function, call);                                \
+    const int is_cxx = is_called_by("cxx.so", caller);                                                             \
+    const int n = function == NULL ? 0 : place_of(kind##_handlers, function, is_cxx, call);                        \
     if (n < 0) return error_out(MPI_ERR_OTHER);                                                                    \
     const int error = create(function == NULL ? NULL : kind##_handler_functions[n], errhandler == NULL ? NULL : &made); \
     if (made == (MPI_Errhandler)0) return error_out(error);                                                        \
-    kind##_handlers[n].handle = (uintptr_t)made;                                                                   \
+    note_handle(kind##_handlers, n, (uintptr_t)made);                                                              \
     *errhandler = errhandler_out(made);                                                                            \
     return error_out(error);                                                                                       \
   }
@@ -155,26 +174,22 @@ HANDLERS(file, MPI_File, void*, file_out, MPI_File_errhandler_function, 1)
 HANDLERS(win, MPI_Win, int, win_out, MPI_Win_errhandler_function, 2)
 HANDLERS(session, MPI_Session, int, session_out, MPI_Session_errhandler_function, 3)
 
-MPICH_FUNCTION(int, MPI_Comm_create_errhandler, (any_function* comm_errhandler_fn, int* errhandler)) {
-  return create_comm_handler(comm_errhandler_fn, errhandler, "MPI_Comm_create_errhandler", weft_abi_MPI_Comm_create_errhandler);
-}
-MPICH_FUNCTION(int, MPI_Errhandler_create, (any_function* handler_fn, int* errhandler)) {
-  return create_comm_handler(handler_fn, errhandler, "MPI_Errhandler_create", weft_abi_MPI_Comm_create_errhandler);
-}
-MPICH_FUNCTION(int, MPI_File_create_errhandler, (any_function* file_errhandler_fn, int* errhandler)) {
-  return create_file_handler(file_errhandler_fn, errhandler, "MPI_File_create_errhandler", weft_abi_MPI_File_create_errhandler);
-}
-MPICH_FUNCTION(int, MPI_Win_create_errhandler, (any_function* win_errhandler_fn, int* errhandler)) {
-  return create_win_handler(win_errhandler_fn, errhandler, "MPI_Win_create_errhandler", weft_abi_MPI_Win_create_errhandler);
-}
-MPICH_FUNCTION(int, MPI_Session_create_errhandler, (any_function* session_errhandler_fn, int* errhandler)) {
-  return create_session_handler(session_errhandler_fn, errhandler, "MPI_Session_create_errhandler", weft_abi_MPI_Session_create_errhandler);
-}
+#define CREATE_HANDLER(name, kind, made_by)                                                                           \
+  MPICH_FUNCTION(int, name, (any_function* function, int* errhandler)) {                                              \
+    return create_##kind##_handler(function, errhandler, #name, __builtin_return_address(0), weft_abi_##made_by);     \
+  }
+CREATE_HANDLER(MPI_Comm_create_errhandler, comm, MPI_Comm_create_errhandler)
+CREATE_HANDLER(MPI_Errhandler_create, comm, MPI_Comm_create_errhandler)
+CREATE_HANDLER(MPI_File_create_errhandler, file, MPI_File_create_errhandler)
+CREATE_HANDLER(MPI_Win_create_errhandler, win, MPI_Win_create_errhandler)
+CREATE_HANDLER(MPI_Session_create_errhandler, session, MPI_Session_create_errhandler)
 
-/* MPICH's library for C++ calls these at once after it has made the operation or handler. */
+/* One place at most has the handle. */
 static void set_proxy(struct known* all, uintptr_t handle, any_function* proxy) {
+  pthread_mutex_lock(&lock);
   for (int n = 0; n < functions_max; ++n)
-    if (all[n].function != NULL && all[n].handle == handle) all[n].proxy = proxy;
+    if (all[n].function != NULL && all[n].handle == handle) all[n].proxy = proxy, all[n].is_cxx = 1;
+  pthread_mutex_unlock(&lock);
 }
 void MPII_Op_set_cxx(int op, any_function* proxy) { set_proxy(operations, (uintptr_t)op_in(op), proxy); }
 void MPII_Errhandler_set_cxx(int errhandler, any_function* proxy) {
@@ -440,7 +455,7 @@ CONVERT(convert_writing_c, MPI_Count, write)
 #define REGISTER(name, ending)                                                                                                     \
   MPICH_FUNCTION(int, name, (const char* datarep, any_function* read, any_function* write, any_function* extent, void* extra_state)) { \
     struct representation* const r = mpich_memory(1, sizeof *r);                                                                   \
-    *r = (struct representation){read, write, extent, extra_state, is_fortran(__builtin_return_address(0))};                       \
+    *r = (struct representation){read, write, extent, extra_state, is_called_by("fort.so", __builtin_return_address(0))};                       \
     const int error = weft_abi_##name(datarep, read == NULL ? NULL : convert_reading##ending,                                      \
                                       write == NULL ? NULL : convert_writing##ending, extent == NULL ? NULL : extent_in_file, r);  \
     if (error != MPI_SUCCESS) free(r);                                                                                             \
