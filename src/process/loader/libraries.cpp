@@ -143,8 +143,9 @@ library_choice choose_libraries(const elf_file& program, std::span<const std::st
     if (path.find('/') != path.npos) {
       elf_file file(path);
       sharing is = sharing_of(path, how);
-      // What uses MPI counts on one program that uses it.
-      if (is == sharing::shared && !file.needed_abi().empty()) is = sharing::own;
+      // What uses MPI counts on one program that uses it, unless the user says otherwise.
+      if (is == sharing::shared && !is_meant(how.shared, path) && !file.needed_abi().empty())
+        is = sharing::own;
       all.push_back({path, std::move(file), is});
     }
   mark_needed(program, all);
