@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <iterator>
 #include <set>
 #include <sstream>
@@ -93,9 +94,10 @@ std::string first_library(std::string_view name, const std::string& directories,
 // of MPI's own library do not matter. `seen` are files that have been looked at, the program first.
 void add_mpi_uses(const std::string& path, std::set<std::string>& seen, std::vector<mpi_use>& to) {
   const bool is_program = seen.empty();
-  if (!seen.insert(path).second) return;
+  if (seen.contains(path)) return;
   try {
     const process::elf_file file(path, process::elf_file::form::any_program);
+    seen.insert(path);
     const char* const variable = std::getenv("LD_LIBRARY_PATH");
     // A name with a directory stays as it is, whatever stands before it.
     const std::string all = formatted("{}:{}:{}:/", file.library_path(),
@@ -121,13 +123,16 @@ bool is_linked_to_weft(const std::string& bytes) {
   return bytes.find("libweft.so") != bytes.npos || bytes.find("WEFT_JOB") != bytes.npos;
 }
 
-// Of a program that is not weft's, what it needs itself first.
-std::vector<mpi_use> mpi_uses_of(const std::string& path) {
+// Of a program that is not weft's, what it needs itself first. `files` becomes what has been looked at: the program and its libraries.
+std::vector<mpi_use> mpi_uses_of(const std::string& path, std::set<std::string>& files) {
   const std::string bytes = bytes_of_program(path);
-  std::set<std::string> seen;
   std::vector<mpi_use> uses;
-  if (!bytes.empty() && !is_linked_to_weft(bytes)) add_mpi_uses(path, seen, uses);
+  if (!bytes.empty() && !is_linked_to_weft(bytes)) add_mpi_uses(path, files, uses);
   return uses;
+}
+std::vector<mpi_use> mpi_uses_of(const std::string& path) {
+  std::set<std::string> files;
+  return mpi_uses_of(path, files);
 }
 
 // The first of them whose interface weft has; null: none.
@@ -267,24 +272,34 @@ std::string why_one_rank(const std::vector<std::string>& command) {
 
 namespace {
 
-std::unordered_set<std::string> defined_by(const std::string& library) {
-  std::unordered_set<std::string> names;
-  const process::elf_file file(library);
+using names = std::unordered_set<std::string>;
+
+names defined_by(const std::string& library) {
+  names all;
+  const process::elf_file file(library, process::elf_file::form::any_program);
   for (const ElfW(Sym) & s : file.symbols())
-    if (s.st_shndx != SHN_UNDEF) names.emplace(file.string_at(s.st_name));
-  return names;
+    if (s.st_shndx != SHN_UNDEF) all.emplace(file.string_at(s.st_name));
+  return all;
 }
 
-// A function of MPI that a program or library calls, of which nothing is known; empty: there is none.
-std::string function_not_in(const std::unordered_set<std::string>& known, const std::string& path) {
+bool begins_with(std::string_view name, std::initializer_list<const char*> beginnings) {
+  return std::ranges::any_of(beginnings, [&](const char* one) { return name.starts_with(one); });
+}
+
+// The functions of MPI that a program or library calls, of which nothing is known. MPICH's own libraries for Fortran and C++ name all that
+// their release has beside the standard; a program calls little of it.
+std::vector<std::string> functions_not_in(const names& known, const std::string& path) {
   const process::elf_file program(path, process::elf_file::form::any_program);
+  const bool is_of_mpi = name_of(path).starts_with("libmpi");
+  std::vector<std::string> missing;
   for (const ElfW(Sym) & s : program.symbols()) {
     const std::string name(program.string_at(s.st_name));
-    if (s.st_shndx == SHN_UNDEF && ELF64_ST_BIND(s.st_info) != STB_WEAK &&
-        (name.starts_with("MPI_") || name.starts_with("PMPI_")) && !known.contains(name))
-      return name;
+    if (s.st_shndx == SHN_UNDEF && ELF64_ST_BIND(s.st_info) != STB_WEAK && !known.contains(name) &&
+        (begins_with(name, {"MPI_", "PMPI_"}) ||
+         (!is_of_mpi && begins_with(name, {"MPIX_", "PMPIX_"}))))
+      missing.push_back(name);
   }
-  return "";
+  return missing;
 }
 
 // What speaks another interface than `use`, among all that a program needs.
@@ -308,21 +323,35 @@ std::string own_library(const std::string& name) {
   return library;
 }
 
+// What weft's library of MPI `needed` brings along, where functions beyond the standard are, and MPICH's variables.
+std::vector<std::string> brought_by(const std::string& needed) {
+  if (process::is_mpich_library(needed))
+    return {own_library(std::string(process::mpich_process_library)),
+            own_library(std::string(process::mpich_functions_library))};
+  std::vector<std::string> libraries{own_library(std::string(process::process_library))};
+  const process::elf_file first(libraries.front());
+  for (const std::uint64_t index : first.needed())
+    if (const std::string name(first.string_at(index)); name.starts_with("libweft.so"))
+      libraries.push_back(own_library(name));
+  return libraries;
+}
+
 }  // namespace
 
 std::string mpi_library_for(const std::vector<std::string>& command) {
   const std::string path = path_of(command.front());
-  const std::vector<mpi_use> uses = mpi_uses_of(path);
+  std::set<std::string> files;
+  const std::vector<mpi_use> uses = mpi_uses_of(path, files);
   const mpi_use* const use = own_interface(uses);
   if (use == nullptr) return "";
   if (const mpi_use* const other = other_mpi(uses, *use))
     throw error(
         formatted("{} is linked with two MPIs, {}{} and {}{}: link all of it with one of them",
                   command.front(), use->needed, through(*use), other->needed, through(*other)));
-  std::set<std::string> names;  // libmpi.so.12 and libmpich.so.12, say, are one MPI.
-  for (const mpi_use& one : uses) names.insert(one.needed);
+  std::set<std::string> needed;  // libmpi.so.12 and libmpich.so.12, say, are one MPI.
+  for (const mpi_use& one : uses) needed.insert(one.needed);
   std::string libraries;
-  for (const std::string& name : names) {
+  for (const std::string& name : needed) {
     const std::string library = own_library(name);
     if (library.empty())
       throw error(formatted(
@@ -332,16 +361,21 @@ std::string mpi_library_for(const std::vector<std::string>& command) {
     libraries += (libraries.empty() ? "" : ":") + library;
   }
   for (const mpi_use& one : uses) {
-    std::unordered_set<std::string> known = defined_by(own_library(one.needed));
-    if (process::is_mpich_library(one.needed))  // Its variables.
-      known.merge(defined_by(own_library(std::string(process::mpich_process_library))));
-    if (const std::string name = function_not_in(known, one.library.empty() ? path : one.library);
-        !name.empty())
+    const std::string& user = one.library.empty() ? path : one.library;
+    std::vector<std::string> missing = functions_not_in(defined_by(own_library(one.needed)), user);
+    // Others have functions of their own, too, whose names begin so.
+    std::vector<std::string> others = brought_by(one.needed);
+    others.insert(others.end(), files.begin(), files.end());
+    for (auto other = others.begin(); !missing.empty() && other != others.end(); ++other)
+      std::erase_if(missing, [theirs = defined_by(*other)](const std::string& name) {
+        return theirs.contains(name);
+      });
+    if (!missing.empty())
       throw error(formatted(
           "{} calls {}(){}, which weft's {} does not have: it has the functions of MPI 5.0; do without it, or run "
           "the program with the MPI that it was built with",
-          command.front(), name, one.library.empty() ? "" : formatted(" in {}", one.library),
-          one.needed));
+          command.front(), missing.front(),
+          one.library.empty() ? "" : formatted(" in {}", one.library), one.needed));
   }
   return libraries;
 }

@@ -80,7 +80,8 @@ def main(folder):
     # One that comes in the folder of another MPI, and knows that first.
     other = folder / "other"
     other.mkdir()
-    stand_in = "int MPI_Init(void){return 99;} int MPI_Frobnicate(int x){return x;}"
+    stand_in = ("int MPI_Init(void){return 99;} int MPI_Frobnicate(int x){return x;} int MPIX_Frobnicate(int x){return x;} "
+                "int MPIX_Comm_is_revoked(void* c, int* f){(void)c; return *f;}")
     names = "MPI_Comm_rank MPI_Comm_size MPI_Allreduce MPI_Get_library_version MPI_Finalize".split()
     stand_in += "".join(f"int {name}(void){{return 99;}}" for name in names)
     for soname in ("libmpi_abi.so.1", "libmpi_abi.so.7", "libmpi.so.12", "libmpi.so.40"):
@@ -112,6 +113,16 @@ def main(folder):
     # What cannot run.
     unknown = compiled(folder / "unknown", "int MPI_Frobnicate(int);" + HELLO, "-DCALL=MPI_Frobnicate(1)", other / "libmpi_abi.so.1")
     expect("a function that does not exist", run(WEFTRUN, "-n", 3, unknown), 2, "", "calls MPI_Frobnicate(), which weft's libmpi_abi.so.1 does not have")
+    beyond = compiled(folder / "beyond", "int MPIX_Frobnicate(int);" + HELLO, "-DCALL=MPIX_Frobnicate(1)", other / "libmpi_abi.so.1")
+    expect("one beyond the standard that does not exist", run(WEFTRUN, "-n", 3, beyond), 2, "",
+           "calls MPIX_Frobnicate(), which weft's libmpi_abi.so.1 does not have")
+    revoked = compiled(folder / "revoked", HELLO, "-DCALL={ int is = 7; MPIX_Comm_is_revoked(MPI_COMM_WORLD, &is); if (is != 0) return 1; }",
+                       other / "libmpi_abi.so.1")
+    expect("one beyond the standard that weft has", run(WEFTRUN, "-n", 3, revoked, 1), 0, right)
+    checking = compiled(folder / "libchecking.so", "int MPI_Check_call(int code) { return code; }", "-shared", "-fPIC")
+    checked = compiled(folder / "checked", "int MPI_Check_call(int);" + HELLO, "-DCALL=if (MPI_Check_call(0) != 0) return 1", *link, checking,
+                       f"-Wl,-rpath,{folder}")
+    expect("a library's own function whose name begins with MPI_", run(WEFTRUN, "-n", 3, checked, 1), 0, right)
     later = compiled(folder / "later", HELLO, other / "libmpi_abi.so.7")
     expect("a library of another number", run(WEFTRUN, "-n", 3, later), 2, "", "asks for libmpi_abi.so.7, which weft does not have")
     both = compiled(folder / "both", HELLO, "-Wl,--no-as-needed", *link, other / "libmpi.so.12")
