@@ -167,13 +167,18 @@ MPICH_FUNCTION(int, MPI_Get_processor_name, (char* name, int* resultlen)) {
 
 static int port_out(int error, const char* text, char* port_name) {
   if (error != MPI_SUCCESS) return error_out(error);
-  if (strlen(text) >= mpich_port_name) return error_out(MPI_ERR_PORT);
+  if (strlen(text) >= mpich_port_name) {
+    weft_abi_MPI_Comm_call_errhandler(MPI_COMM_SELF, MPI_ERR_PORT);
+    return error_out(MPI_ERR_PORT);
+  }
   strcpy(port_name, text);
   return MPI_SUCCESS;
 }
 MPICH_FUNCTION(int, MPI_Open_port, (int info, char* port_name)) {
   char text[MPI_MAX_PORT_NAME] = "";
-  return port_out(weft_abi_MPI_Open_port(info_in(info), port_name == NULL ? NULL : text), text, port_name);
+  const int error = weft_abi_MPI_Open_port(info_in(info), port_name == NULL ? NULL : text);
+  if (error == MPI_SUCCESS && strlen(text) >= mpich_port_name) weft_abi_MPI_Close_port(text); /* Nobody can. */
+  return port_out(error, text, port_name);
 }
 MPICH_FUNCTION(int, MPI_Lookup_name, (const char* service_name, int info, char* port_name)) {
   char text[MPI_MAX_PORT_NAME] = "";
