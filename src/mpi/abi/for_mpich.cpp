@@ -1,5 +1,5 @@
-// What libmpi.so.12 (mpich/convert.h) has to know of a communicator before the call that it is given to: how long arrays are, and
-// who the root is. Nothing is wrong here: a communicator that is none has 0 of everything, and the call tells of it.
+// What libmpi.so.12 (mpich/convert.h) has to know of an object before the call that it is given to: how long arrays are, who the
+// root is. Nothing is wrong here: one that is no object has 0 of everything, and the call tells of it.
 #include "mpi/object/profiling.hpp"
 #include "mpi/object/state.hpp"
 #include "mpi/topology/topology.hpp"
@@ -8,17 +8,24 @@ namespace weft::mpi {
 namespace {
 
 template <class Question>
-int ask(MPI_Comm comm, int otherwise, const Question& question) {
+int ask(int otherwise, const Question& question) {
   const entrance in;
   try {
-    const communicator_object* const c = find_communicator(in.checked("MPI"), comm);
-    return c != nullptr ? question(*c) : otherwise;
+    return question(in.checked("MPI"));
   } catch (const std::exception&) {  // Before MPI_Init, say.
     return otherwise;
   } catch (const job_stopped&) {
     pass_on_stop();
     return otherwise;  // Not reached.
   }
+}
+
+template <class Question>
+int ask(MPI_Comm comm, int otherwise, const Question& question) {
+  return ask(otherwise, [&](state& me) {
+    const communicator_object* const c = find_communicator(me, comm);
+    return c != nullptr ? question(*c) : otherwise;
+  });
 }
 
 int length(std::size_t count) {
@@ -46,4 +53,12 @@ extern "C" int weft_neighbours_of(MPI_Comm comm, int incoming) {
 // The caller's rank; -1: none.
 extern "C" int weft_rank_in(MPI_Comm comm) {
   return ask(comm, -1, [](const communicator_object& c) { return c.rank(); });
+}
+
+// Whether an info that the program has made holds the key.
+extern "C" int weft_has_hint(MPI_Info info, const char* key) {
+  return ask(0, [&](state&) {
+    const info_object* const hints = find_object<info_object>(info);
+    return hints != nullptr && hints->find(key) != nullptr ? 1 : 0;
+  });
 }

@@ -388,6 +388,15 @@ static void communicators(void) {
   MPI_Comm_size(part, &result);
   EXPECT(result >= 1 && result <= size, "%d", result);
   MPI_Comm_free(&part);
+  if (is_weft) { /* What weft does not have is no other kind. */
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "nbhd_common_dirname", "/tmp");
+    EXPECT_CLASS(MPI_Comm_split_type(MPI_COMM_WORLD, MPIX_COMM_TYPE_NEIGHBORHOOD, 0, info, &part), MPI_ERR_ARG);
+    MPI_Info_free(&info);
+    EXPECT_INT(MPI_Comm_split_type(MPI_COMM_WORLD, MPIX_COMM_TYPE_NEIGHBORHOOD, 0, MPI_INFO_NULL, &part), MPI_SUCCESS);
+    EXPECT_INT(part, MPI_COMM_NULL);
+  }
   dims[0] = size;
   MPI_Cart_create(MPI_COMM_WORLD, 1, dims, periods, 0, &comm);
   MPI_Topo_test(comm, &result);

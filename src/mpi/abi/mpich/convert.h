@@ -277,10 +277,11 @@ WEFT_HIDDEN void* mpich_memory(long count, size_t size);
     if ((name) != name##_few) free(name);    \
   } while (0)
 
-/* How many elements the arrays of MPI_Alltoallw and of MPI_Neighbor_alltoallw have, and which rank the caller is: libweft's, which
-   calls no error handler (for_mpich.cpp). */
+/* How many elements the arrays of MPI_Alltoallw and of MPI_Neighbor_alltoallw have, which rank the caller is, and whether an info has
+   a key: libweft's, which calls no error handler (for_mpich.cpp). */
 int weft_peers_of(MPI_Comm comm);
 int weft_neighbours_of(MPI_Comm comm, int incoming);
 int weft_rank_in(MPI_Comm comm);
+int weft_has_hint(MPI_Info info, const char* key);
 
 #endif

@@ -220,6 +220,23 @@ MPICH_FUNCTION(int, MPI_Comm_spawn_multiple,
   return error_out(error);
 }
 
+/* --- Parts of a communicator ------------------------------------------------------------------------------------------------------------ */
+
+/* In MPICH 4.0 this number has been MPIX_COMM_TYPE_NEIGHBORHOOD, of which weft knows nothing, and which other hints belong to. Without
+   any hint both make no communicator. */
+static int is_neighborhood(int split_type, MPI_Info info) {
+  return split_type == 4 && !weft_has_hint(info, "mpi_hw_resource_type") && !weft_has_hint(info, "mpi_pset_name") &&
+         (weft_has_hint(info, "nbhd_common_dirname") || weft_has_hint(info, "network_topo"));
+}
+MPICH_FUNCTION(int, MPI_Comm_split_type, (int comm, int split_type, int key, int info, int* newcomm)) {
+  const MPI_Info hints = info_in(info);
+  MPI_Comm made = (MPI_Comm)0;
+  const int error = weft_abi_MPI_Comm_split_type(comm_in(comm), is_neighborhood(split_type, hints) ? split_type : split_in(split_type),
+                                                 key, hints, newcomm == NULL ? NULL : &made);
+  if (made != (MPI_Comm)0) *newcomm = comm_out(made);
+  return error_out(error);
+}
+
 /* --- Others ------------------------------------------------------------------------------------------------------------------------------ */
 
 MPICH_FUNCTION(int, MPI_Pcontrol, (const int level, ...)) { return error_out(weft_abi_MPI_Pcontrol(level)); }

@@ -23,7 +23,7 @@ SPECIAL = {"MPI_Type_get_contents", "MPI_Type_get_contents_c", "MPI_Comm_spawn",
            "MPI_Get_processor_name", "MPI_Open_port", "MPI_Lookup_name", "MPI_Type_extent", "MPI_Type_lb", "MPI_Type_ub",
            "MPI_Pcontrol", "MPI_Comm_idup", "MPI_Comm_idup_with_info", "MPI_Info_create_env", "MPI_Abi_get_version",
            "MPI_Status_c2f", "MPI_Status_f2c", "MPI_Status_c2f08", "MPI_Status_f082c", "MPI_Status_f2f08", "MPI_Status_f082f",
-           "MPI_Waitall", "MPI_T_event_get_info"}
+           "MPI_Waitall", "MPI_T_event_get_info", "MPI_Comm_split_type"}
 # Buffers for MPI_Bsend.
 SPECIAL |= {f"MPI_{name}{ending}" for ending in ("", "_c") for name in (
     "Buffer_attach", "Buffer_detach", "Comm_attach_buffer", "Comm_detach_buffer", "Session_attach_buffer", "Session_detach_buffer")}
@@ -52,7 +52,7 @@ INTEGERS = {
     "status": (None, "topology_out"), "order": ("order_in", None), "array_of_distribs": ("distribution_in", None),
     "array_of_dargs": ("distribution_size_in", None), "combiner": (None, "combiner_out"), "typeclass": ("type_class_in", None),
     "lock_type": ("lock_in", None), "assert": ("assert_in", None), "amode": ("access_in", "access_out"), "whence": ("whence_in", None),
-    "split_type": ("split_in", None), "verbosity": (None, "verbosity_out"), "bind": (None, "bound_out"), "scope": (None, "scope_out"),
+    "verbosity": (None, "verbosity_out"), "bind": (None, "bound_out"), "scope": (None, "scope_out"),
     "var_class": ("variable_class_in", "variable_class_out")}
 # Integers that are numbers alone, or for which both have the same constants (MPI_UNDEFINED).
 PLAIN = set("""abi_major abi_minor address argc array_of_addresses array_of_blocklengths array_of_displacements array_of_gsizes
