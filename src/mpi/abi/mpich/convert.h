@@ -55,6 +55,11 @@ WEFT_HIDDEN int mpich_error_in(int code);
 WEFT_HIDDEN int mpich_error_out(int code);
 static inline int error_in(int code) { return code == MPI_SUCCESS ? MPI_SUCCESS : mpich_error_in(code); }
 static inline int error_out(int code) { return __builtin_expect(code == MPI_SUCCESS, 1) ? MPI_SUCCESS : mpich_error_out(code); }
+/* What a function of the program has returned: for MPICH, a number that is no code is MPI_ERR_OTHER. */
+static inline int returned_in(int code) {
+  const int known = error_in(code);
+  return known == -1 ? MPI_ERR_OTHER : known;
+}
 
 /* --- Handles ------------------------------------------------------------------------------------------------------------------ */
 
@@ -188,6 +193,19 @@ static inline void status_in(const mpich_status* from, MPI_Status* to) {
   to->MPI_SOURCE = rank_in(from->source);
   to->MPI_TAG = tag_in(from->tag);
   to->MPI_ERROR = error_in(from->error);
+}
+
+/* What a call has changed in a status that it was given; the rest stays as the program has it. */
+static inline void status_update(const MPI_Status* from, mpich_status* to) {
+  mpich_status changed = *to;
+  MPI_Status before;
+  status_in(to, &before);
+  status_out(from, &changed);
+  to->count_low = changed.count_low;
+  to->count_high_and_cancelled = changed.count_high_and_cancelled;
+  if (from->MPI_SOURCE != before.MPI_SOURCE) to->source = changed.source;
+  if (from->MPI_TAG != before.MPI_TAG) to->tag = changed.tag;
+  if (from->MPI_ERROR != before.MPI_ERROR) to->error = changed.error;
 }
 
 /* --- Addresses that are none -------------------------------------------------------------------------------------------------- */

@@ -140,12 +140,13 @@ typedef void proxy_of_handler(int, void*, int*, any_function*);
   typedef void kind##_handler(Theirs*, int*, ...);                                                                 \
   static void call_##kind##_handler(int n, Handle* handle, int* code) {                                            \
     Theirs given = out(*handle);                                                                                   \
-    int their_code = error_out(*code);                                                                             \
+    const int given_code = error_out(*code);                                                                       \
+    int their_code = given_code;                                                                                   \
     if (kind##_handlers[n].proxy != NULL)                                                                          \
       ((proxy_of_handler*)kind##_handlers[n].proxy)(number, &given, &their_code, kind##_handlers[n].function);     \
     else                                                                                                           \
       ((kind##_handler*)kind##_handlers[n].function)(&given, &their_code);                                         \
-    *code = error_in(their_code);                                                                                  \
+    if (their_code != given_code) *code = returned_in(their_code);                                                 \
   }                                                                                                                \
   ALL(HANDLER_OF_##kind)                                                                                           \
   static Kind* const kind##_handler_functions[functions_max] = {ALL(HANDLER_NAME_##kind)};                         \
@@ -232,13 +233,13 @@ static int copy_attribute(const struct key* k, int handle, int keyval, void* val
   *flag = 0;
   if (k->copy == NULL) return MPI_SUCCESS;
   if (k->copies != NULL)
-    return error_in(k->copies(k->copy, handle, keyval, k->extra_state, is_address_integer, value, copy, flag));
-  return error_in(((copy_of_mpich*)k->copy)(handle, keyval, k->extra_state, value, copy, flag));
+    return returned_in(k->copies(k->copy, handle, keyval, k->extra_state, is_address_integer, value, copy, flag));
+  return returned_in(((copy_of_mpich*)k->copy)(handle, keyval, k->extra_state, value, copy, flag));
 }
 static int delete_attribute(const struct key* k, int handle, int keyval, void* value) {
   if (k->remove == NULL) return MPI_SUCCESS;
-  if (k->removes != NULL) return error_in(k->removes(k->remove, handle, keyval, is_address_integer, value, k->extra_state));
-  return error_in(((delete_of_mpich*)k->remove)(handle, keyval, value, k->extra_state));
+  if (k->removes != NULL) return returned_in(k->removes(k->remove, handle, keyval, is_address_integer, value, k->extra_state));
+  return returned_in(((delete_of_mpich*)k->remove)(handle, keyval, value, k->extra_state));
 }
 
 #define KEYS(kind, Handle, Name)                                                                                              \
@@ -358,13 +359,14 @@ static int query_request(void* of, MPI_Status* status) {
   const struct own_request* const own = of;
   mpich_status theirs;
   memset(&theirs, 0, sizeof theirs);
+  status_out(status, &theirs); /* What the function leaves alone. */
   int error = MPI_SUCCESS;
   if (own->is_of_fortran)
     ((query_of_fortran*)(any_function*)own->query)(own->extra_state, &theirs, &error);
   else
     error = own->query(own->extra_state, &theirs);
   if (error == MPI_SUCCESS) status_in(&theirs, status);
-  return error_in(error);
+  return returned_in(error);
 }
 static int free_request(void* of) {
   struct own_request* const own = of;
@@ -379,7 +381,7 @@ static int free_request(void* of) {
   else
     error = own->free(own->extra_state);
   free(own);
-  return error_in(error);
+  return returned_in(error);
 }
 static int cancel_request(void* of, int complete) {
   const struct own_request* const own = of;
@@ -388,7 +390,7 @@ static int cancel_request(void* of, int complete) {
     ((cancel_of_fortran*)(any_function*)own->cancel)(own->extra_state, &complete, &error);
   else
     error = own->cancel(own->extra_state, complete);
-  return error_in(error);
+  return returned_in(error);
 }
 
 MPICH_FUNCTION(int, MPI_Grequest_start,
@@ -432,7 +434,7 @@ static int extent_in_file(MPI_Datatype type, MPI_Aint* extent, void* of) {
     ((extent_of_fortran*)r->extent)(&handle, extent, r->extra_state, &error);
   else
     error = ((extent_of_mpich*)r->extent)(handle, extent, r->extra_state);
-  return error_in(error);
+  return returned_in(error);
 }
 
 #define CONVERT(name, Count, function)                                                                                            \
@@ -445,7 +447,7 @@ static int extent_in_file(MPI_Datatype type, MPI_Aint* extent, void* of) {
       ((name##_of_fortran*)r->function)(buffer, &handle, &count, file, &position, r->extra_state, &error);                       \
     else                                                                                                                         \
       error = ((name##_of_mpich*)r->function)(buffer, handle, count, file, position, r->extra_state);                            \
-    return error_in(error);                                                                                                      \
+    return returned_in(error);                                                                                                      \
   }
 CONVERT(convert_reading, int, read)
 CONVERT(convert_writing, int, write)

@@ -185,7 +185,8 @@ def function(name, parameters, used, result="int"):
                               + (f"{n}, " if is_in else "") + f"&{s});")
                 given.append(f"{n} == NULL || {n} == MPICH_STATUS_IGNORE ? MPI_STATUS_IGNORE : &{s}")
                 if not p.is_const:
-                    after.append(f"if ({n} != NULL && {n} != MPICH_STATUS_IGNORE) status_out(&{s}, {n});")
+                    out = "status_update" if is_in else "status_out"
+                    after.append(f"if ({n} != NULL && {n} != MPICH_STATUS_IGNORE) {out}(&{s}, {n});")
         elif p.base == "void":
             taken.append(f"{c}void* {n}")
             if n in ("sendbuf", "recvbuf") and "endrecv" not in name:
