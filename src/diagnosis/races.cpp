@@ -241,6 +241,17 @@ void race_watch::end(int rank, const use_owner& of) {
   if (found->second.empty()) holds_of_.erase(found);
 }
 
+void race_watch::end_of_reads(int rank) {
+  const guard locked(*this);
+  for (auto& [key, holds] : holds_of_)
+    if (key.first == rank)
+      std::erase_if(holds, [&](const auto& at) {
+        if (at->second.is_request || at->second.writes) return false;
+        holds_.all.erase(at);
+        return true;
+      });
+}
+
 void race_watch::end_of_request(int rank, const void* request) {
   const guard locked(*this);
   if (requests_.erase({rank, request}) == 0) return;

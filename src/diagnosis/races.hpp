@@ -113,6 +113,8 @@ class race_watch {
   // `is_request`: those are compared with each other elsewhere.
   void begin(pending what, bool is_request);
   void end(int rank, const use_owner& of);
+  // Of those that only read here, but for requests.
+  void end_of_reads(int rank);
   // A request with operations of a window has ended: what they use here is free, and what they only read has been read.
   void end_of_request(int rank, const void* request);
 

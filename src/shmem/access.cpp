@@ -197,7 +197,9 @@ std::uint64_t signal_fetch(const char* call, const std::uint64_t* signal_address
   return in_call(call, [&](pe_state& me) {
     check_symmetric(me, "sig_addr", signal_address, sizeof *signal_address);
     note_look(me);
-    return rma::initiator::look(signal_address);
+    const std::uint64_t seen = rma::initiator::look(signal_address);
+    note_learnt(me);
+    return seen;
   });
 }
 
@@ -207,14 +209,27 @@ void refuse_null_fetch(const char* call) {
 }
 
 checked_word checked_update(pe_state& me, shmem_ctx_t context, const void* word, std::size_t bytes,
-                            bool writes, int pe) {
+                            bool writes, int pe, bool is_floating) {
   const target to = checked_target(me, context, pe);
   const rma::location at = checked_location(me, "the word", word, bytes, to.rank);
   if (reinterpret_cast<std::uintptr_t>(word) % bytes != 0)
     fail("the word at {} is not aligned to its size of {} bytes", word, bytes);
   if (writes) note_write(me, to.rank, word, bytes);
-  note_word(me, word, bytes, writes, to.rank);
+  note_word(me, word, bytes, writes, to.rank, is_floating);
   return {to.operations, at};
+}
+
+void note_fetch(const char* call, const rma::context& operations, const void* fetch,
+                std::size_t bytes, int pe) {
+  const pe_state& me = *state_of_caller();
+  if (race_watch* const races = races_of(me); races != nullptr)
+    races->begin({me.number,
+                  memory_range::of(fetch, bytes),
+                  true,
+                  {&operations, pe},
+                  call,
+                  diagnosis::calls_here()},
+                 false);
 }
 
 void wake(pe_state& me, const void* written, int pe) {

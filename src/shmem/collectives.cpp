@@ -98,6 +98,7 @@ void do_alltoall(pe_state& me, const char* call, const team& t, void* dest, cons
   const std::size_t all = checked_bytes(block, static_cast<std::size_t>(t.size()));
   check_arrays(me, dest, all, source, all);
   alltoall(call, t, dest, source, block);
+  note_written(me, call, dest, all);
 }
 
 void do_alltoalls(pe_state& me, const char* call, const team& t, void* dest, const void* source,
@@ -177,6 +178,7 @@ void do_fcollect(pe_state& me, const char* call, const team& t, void* dest, cons
   const std::size_t bytes = checked_bytes(count, element);
   check_arrays(me, dest, checked_bytes(bytes, static_cast<std::size_t>(t.size())), source, bytes);
   fcollect(call, t, dest, source, bytes);
+  note_written(me, call, dest, checked_bytes(bytes, static_cast<std::size_t>(t.size())));
 }
 
 void do_reduce(pe_state& me, const char* call, const team& t, void* dest, const void* source,
@@ -185,6 +187,7 @@ void do_reduce(pe_state& me, const char* call, const team& t, void* dest, const 
   const std::size_t bytes = checked_bytes(how.count, how.element_bytes);
   check_arrays(me, dest, bytes, source, bytes);
   detail::reduce(t.ranks->state(), t.ranks->rank(), source, dest, how, no_root, call);
+  note_written(me, call, dest, bytes);
 }
 
 }  // namespace

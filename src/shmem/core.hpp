@@ -173,7 +173,10 @@ struct checked_word {
   rma::location at;
 };
 [[nodiscard]] checked_word checked_update(pe_state& me, shmem_ctx_t context, const void* word,
-                                          std::size_t bytes, bool writes, int pe);
+                                          std::size_t bytes, bool writes, int pe, bool is_floating);
+// In a checked job: the old value comes to `fetch` later.
+void note_fetch(const char* call, const rma::context& operations, const void* fetch,
+                std::size_t bytes, int pe);
 [[noreturn, gnu::cold]] void refuse_null_fetch(const char* call);
 // A program may call an update that returns the old value again and again, until that is another.
 enum class old_value { unknown, returned };
@@ -181,7 +184,8 @@ template <old_value Old, bool Writes, class T, class Update>
 [[gnu::noinline]] T update_slowly(const char* call, shmem_ctx_t context, const T* at, int pe,
                                   const Update& update) {
   return in_call(call, [&](pe_state& me) {
-    const checked_word word = checked_update(me, context, at, sizeof(T), Writes, pe);
+    const checked_word word =
+        checked_update(me, context, at, sizeof(T), Writes, pe, std::is_floating_point_v<T>);
     if constexpr (Old == old_value::returned) note_look(me);
     return update(*me.memory, word.operations, word.at);
   });
@@ -262,6 +266,7 @@ inline void atomic_fetch_op_nbi(const char* call, shmem_ctx_t context, T* fetch,
       },
       [=](rma::initiator& memory, rma::context& c, const rma::location& there) {
         check_place("fetch", fetch);
+        note_fetch(call, c, fetch, sizeof(T), pe);
         memory.fetch_nbi<Op>(c, fetch, there, value, condition);
         return T();
       });

@@ -55,19 +55,22 @@ inline void note_transfer(const pe_state& me, const transfer& t, const void* the
     races->start(std::move(there_used));
 }
 // A word that an operation changes or fetches at once.
-inline void note_word(const pe_state& me, const void* word, std::size_t bytes, bool writes,
-                      int pe) {
+inline void note_word(const pe_state& me, const void* word, std::size_t bytes, bool writes, int pe,
+                      bool is_floating = false) {
   race_watch* const races = races_of(me);
   if (races == nullptr) return;
   const std::byte* const at = me.reached(word, 1, bytes, pe);
   if (at == nullptr) return;
-  const race_watch::name where{std::uint64_t{1} << 62 | static_cast<std::uint32_t>(pe),
-                               me.symmetric.name_of(word)};
+  // Updates of another type are not atomic to these, and tell them nothing.
+  const std::uint32_t element = static_cast<std::uint32_t>(bytes) << 1 | (is_floating ? 1u : 0u);
+  const race_watch::name where{
+      std::uint64_t{1} << 62 | std::uint64_t{element} << 32 | static_cast<std::uint32_t>(pe),
+      me.symmetric.name_of(word)};
   races->take(me.number, where);
   races->record_at_once({me.number,
                          writes ? use_kind::update : use_kind::fetch,
                          memory_range::of(at, bytes),
-                         0,
+                         element,
                          static_cast<std::uint32_t>(bytes),
                          {},
                          "an atomic operation",
@@ -85,8 +88,17 @@ inline void note_fence(const pe_state& me, const rma::context& operations) {
   if (race_watch* const races = races_of(me); races != nullptr)
     races->over(me.number, {&operations, -1}, race_watch::which::writes);
 }
+// What comes may be an answer to what this PE has put.
 inline void note_learnt(const pe_state& me) {
-  if (race_watch* const races = races_of(me); races != nullptr) races->take_all(me.number);
+  race_watch* const races = races_of(me);
+  if (races == nullptr) return;
+  races->take_all(me.number);
+  races->end_of_reads(me.number);
+}
+// A collective has written there.
+inline void note_written(const pe_state& me, const char* call, const void* at, std::size_t bytes) {
+  if (race_watch* const races = races_of(me); races != nullptr)
+    races->touch(me.number, memory_range::of(at, bytes), true, call, diagnosis::calls_here());
 }
 inline race_watch::name name_of_lock(const pe_state& me, const void* lock) {
   return {std::uint64_t{1} << 63, me.symmetric.name_of(lock)};

@@ -233,8 +233,10 @@ void free_window(state& me, MPI_Win* win) {
   delete_attributes(me, *win, w);
   w.memory->quiet(w.operations);
   note_complete(me, w, -1);
-  if (w.attached == nullptr && w.bytes != 0) note_hidden(me, w.base);
+  const void* const exposed = w.attached == nullptr && w.bytes != 0 ? w.base : nullptr;
   release_all(w);
+  // Others may have used it until now.
+  if (exposed != nullptr) note_hidden(me, exposed);
   set_error_handler(me, w, MPI_ERRORS_ARE_FATAL);
   me.windows.free(w);
   *win = MPI_WIN_NULL;
