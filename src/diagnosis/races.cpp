@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 
 #include "base/format.hpp"
 #include "base/kernel.hpp"
@@ -224,7 +225,8 @@ void race_watch::begin(pending what, bool is_request) {
                        found);
     const std::pair key{what.rank, what.of.of};
     if (what.of.request != nullptr) requests_.emplace(what.rank, what.of.request);
-    holds_of_[key].push_back(holds_.add(held{std::move(what), is_request}));
+    const auto mine = static_cast<std::size_t>(what.rank);
+    holds_of_[key].push_back(holds_.add(held{std::move(what), is_request, clocks_[mine][mine]}));
   }
   tell(std::move(found));
 }
@@ -235,19 +237,22 @@ void race_watch::end(int rank, const use_owner& of) {
   if (found == holds_of_.end()) return;
   std::erase_if(found->second, [&](const auto& at) {
     if (of.target >= 0 && at->second.of.target != of.target) return false;
-    holds_.all.erase(at);
+    holds_.erase(at);
     return true;
   });
   if (found->second.empty()) holds_of_.erase(found);
 }
 
-void race_watch::end_of_reads(int rank) {
+void race_watch::end_of_answered(int rank) {
   const guard locked(*this);
   for (auto& [key, holds] : holds_of_)
     if (key.first == rank)
       std::erase_if(holds, [&](const auto& at) {
-        if (at->second.is_request || at->second.writes) return false;
-        holds_.all.erase(at);
+        const held& h = at->second;
+        if (h.is_request || h.writes || h.of.target < 0) return false;
+        const auto target = static_cast<std::size_t>(h.of.target);
+        if (clocks_[target][static_cast<std::size_t>(rank)] < h.since) return false;
+        holds_.erase(at);
         return true;
       });
 }
@@ -259,7 +264,7 @@ void race_watch::end_of_request(int rank, const void* request) {
     if (key.first == rank)
       std::erase_if(holds, [&](const auto& at) {
         if (at->second.of.request != request) return false;
-        holds_.all.erase(at);
+        holds_.erase(at);
         return true;
       });
   const auto mine = static_cast<std::size_t>(rank);
@@ -283,25 +288,24 @@ void race_watch::expose(int rank, memory_range where) {
 
 void race_watch::hide(int rank, const void* begin) {
   const guard locked(*this);
-  const auto first = reinterpret_cast<std::uintptr_t>(begin);
-  memory_range where;
-  for (auto at = exposed_.all.lower_bound(first); at != exposed_.all.end() && at->first == first;
-       ++at)
-    if (at->second.rank == rank) {
-      where = at->second.where;
-      exposed_.all.erase(at);
-      break;
-    }
+  const memory_range first = memory_range::of(begin, 1);
+  std::optional<by_begin<exposed>::iterator> gone;
+  exposed_.each_overlap(first, [&](const auto& at) {
+    const exposed& e = at->second;
+    if (e.rank != rank || e.where.begin != first.begin) return false;
+    gone = at;
+    return true;
+  });
+  if (!gone) return;
+  const memory_range where = (*gone)->second.where;
+  exposed_.erase(*gone);
   bool is_still_exposed = false;
   exposed_.each_overlap(where, [&](const auto&) { return is_still_exposed = true; });
-  if (where.begin == where.end || is_still_exposed) return;  // By another window.
-  const auto lies_there = [&](const uses_by_begin::iterator& at) {
-    return at->second.where.overlaps(where);
-  };
-  for (auto& [key, open] : open_uses_) std::erase_if(open, lies_there);
-  for (auto at = uses_.all.lower_bound(where.begin - std::min(where.begin, uses_.longest));
-       at != uses_.all.end() && at->first < where.end;)
-    at = lies_there(at) ? uses_.all.erase(at) : std::next(at);
+  if (is_still_exposed) return;  // By another window.
+  const auto lies_there = [&](const use& u) { return u.where.overlaps(where); };
+  for (auto& [key, open] : open_uses_)
+    std::erase_if(open, [&](const auto& at) { return lies_there(at->second); });
+  uses_.erase_if(lies_there);
 }
 
 bool race_watch::is_ordered(const use& before, int rank) const {
@@ -322,18 +326,18 @@ bool race_watch::conflict(const use& one, const use& two) {
 }
 
 void race_watch::forget_old() {
-  if (uses_.all.size() < uses_max) return;
-  std::erase_if(uses_.all, [](const auto& entry) { return entry.second.is_over; });
+  if (uses_.size() >= uses_max) uses_.erase_if([](const use& u) { return u.is_over; });
 }
 
 void race_watch::record(use what, std::vector<finding>& found) {
-  auto same = uses_.all.end();
-  use* before = nullptr;  // Of the same place and time, and ends where this begins.
+  std::optional<by_begin<use>::iterator> same;
+  std::optional<by_begin<use>::iterator>
+      before;  // Of the same place and time, and ends where this begins.
   bool is_known = false;
   const use* beside = nullptr;
   // One that ends where this begins is looked at, too.
   uses_.each_overlap({what.where.begin - 1, what.where.end}, [&](const auto& at) {
-    use& other = at->second;
+    const use& other = at->second;
     if (other.rank == what.rank && other.kind == what.kind && other.of.of == what.of.of &&
         other.of.target == what.of.target && other.element == what.element &&
         other.calls == what.calls) {
@@ -344,7 +348,7 @@ void race_watch::record(use what, std::vector<finding>& found) {
                what.where.end <= other.where.end)
         is_known = true;
       else if (is_of_now && other.where.end == what.where.begin)
-        before = &other;
+        before = at;
       return false;
     }
     if (beside == nullptr && other.where.overlaps(what.where) && conflict(other, what) &&
@@ -371,17 +375,20 @@ void race_watch::record(use what, std::vector<finding>& found) {
   if (is_known) return;
   const std::pair key{what.rank, what.of.of};
   const bool is_open = !what.is_over;
-  if (same != uses_.all.end()) {
+  if (same) {
     // Again: the last time is what others must come after.
-    const bool was_open = !same->second.is_over;
-    same->second.when = what.when;
-    same->second.is_over = what.is_over;
-    if (is_open && !was_open) open_uses_[key].push_back(same);
+    use& last = (*same)->second;
+    const bool was_open = !last.is_over;
+    last.when = what.when;
+    last.is_over = what.is_over;
+    if (is_open && !was_open) open_uses_[key].push_back(*same);
     return;
   }
-  if (before != nullptr) {
-    before->where.end = what.where.end;
-    uses_.longest = std::max(uses_.longest, before->where.end - before->where.begin);
+  if (before) {
+    use longer = std::move((*before)->second);
+    uses_.erase(*before);
+    longer.where.end = what.where.end;
+    uses_.add(std::move(longer));
     return;
   }
   forget_old();

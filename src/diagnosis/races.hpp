@@ -12,6 +12,7 @@
 #pragma once
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -113,8 +114,8 @@ class race_watch {
   // `is_request`: those are compared with each other elsewhere.
   void begin(pending what, bool is_request);
   void end(int rank, const use_owner& of);
-  // Of those that only read here, but for requests.
-  void end_of_reads(int rank);
+  // The rank has learnt something: what operations only read here and send to a rank that has learnt of them since is free.
+  void end_of_answered(int rank);
   // A request with operations of a window has ended: what they use here is free, and what they only read has been read.
   void end_of_request(int rank, const void* request);
 
@@ -159,26 +160,46 @@ class race_watch {
 
   struct held : pending {
     bool is_request = false;
+    std::uint32_t since = 0;  // The rank's own clock.
   };
-  // By begin; one that overlaps another begins at most `longest` before it.
+  // Entries by the begin of their memory. Those of like length are together, so that a look meets few that it is not about.
   template <class Entry>
-  struct by_begin {
-    std::multimap<std::uintptr_t, Entry> all;
-    std::uintptr_t longest = 0;
-    auto add(Entry e) {
+  class by_begin {
+   public:
+    using entries = std::multimap<std::uintptr_t, Entry>;
+    using iterator = typename entries::iterator;
+    iterator add(Entry e) {
+      ++size_;
       const memory_range where = e.where;
-      if (all.empty()) longest = 0;
-      longest = std::max(longest, where.end - where.begin);
-      return all.emplace(where.begin, std::move(e));
+      return of_length_[bits_of(where)].emplace(where.begin, std::move(e));
     }
+    void erase(iterator at) {
+      --size_;
+      of_length_[bits_of(at->second.where)].erase(at);
+    }
+    template <class Condition>
+    void erase_if(const Condition& is_gone) {
+      for (auto& [bits, all] : of_length_)
+        size_ -= std::erase_if(all, [&](const auto& entry) { return is_gone(entry.second); });
+    }
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
     template <class Visit>  // Stops when visit(iterator) returns true.
     void each_overlap(const memory_range& where, const Visit& visit) {
-      const std::uintptr_t first = where.begin - std::min(where.begin, longest);
-      for (auto at = all.lower_bound(first); at != all.end() && at->first < where.end; ++at)
-        if (at->second.where.overlaps(where) && visit(at)) return;
+      for (auto& [bits, all] : of_length_) {
+        const std::uintptr_t longest = std::uintptr_t{1} << bits;
+        const std::uintptr_t first = where.begin - std::min(where.begin, longest);
+        for (auto at = all.lower_bound(first); at != all.end() && at->first < where.end; ++at)
+          if (at->second.where.overlaps(where) && visit(at)) return;
+      }
     }
+
+   private:
+    [[nodiscard]] static int bits_of(const memory_range& where) noexcept {
+      return static_cast<int>(std::bit_width(where.end - where.begin));
+    }
+    std::map<int, entries> of_length_;  // Those of less than 2^bits bytes.
+    std::size_t size_ = 0;
   };
-  using uses_by_begin = std::multimap<std::uintptr_t, use>;
 
   void merge(int rank, const clock& other);
   void grow_bounds(const memory_range& where) noexcept;
@@ -221,15 +242,14 @@ class race_watch {
   std::vector<std::deque<wildcard_receive>> wildcards_;  // By receiver, the last few.
 
   by_begin<held> holds_;
-  std::map<std::pair<int, const void*>, std::vector<std::multimap<std::uintptr_t, held>::iterator>>
-      holds_of_;
+  std::map<std::pair<int, const void*>, std::vector<by_begin<held>::iterator>> holds_of_;
   struct exposed {
     memory_range where;
     int rank;
   };
   by_begin<exposed> exposed_;
   by_begin<use> uses_;
-  std::map<std::pair<int, const void*>, std::vector<uses_by_begin::iterator>> open_uses_;
+  std::map<std::pair<int, const void*>, std::vector<by_begin<use>::iterator>> open_uses_;
   std::set<std::pair<int, const void*>> requests_;  // Those of use_owner::request.
   std::set<std::pair<call_list, call_list>> told_;
 };

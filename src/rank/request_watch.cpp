@@ -239,6 +239,15 @@ void request_watch::waited_for(diagnosis::job_checks& to, const operation& op) {
   if (mine != nullptr && mine->is_final && !mine->memory.empty()) tell_changed(to, *mine);
 }
 
+void request_watch::seen_complete(const operation& op) {
+  active* const mine = find_active(op);
+  if (mine == nullptr) return;
+  mine->memory.clear();
+  if (races_ == nullptr) return;
+  races_->end(op.owner->number, {&op});
+  races_->take_all(op.owner->number);
+}
+
 void request_watch::came_at_once(const operation& op) {
   active* const mine = find_active(op);
   if (mine == nullptr || mine->memory.empty()) return;

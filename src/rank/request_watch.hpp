@@ -36,6 +36,8 @@ class request_watch {
   // Notes memory of the collective that `call` starts next, and that it is that operation's.
   void will_use(const char* call, const segments& memory, bool writes);
   void started_collective(const operation& op, const char* call);
+  // The program has seen that it is complete, and has not ended it: its memory is free.
+  void seen_complete(const operation& op);
   // Of a receive whose message has come while it was started: what has come is not to be changed.
   void came_at_once(const operation& op);
   // Of a receive that nothing has matched: adds a finding when the program has written to its memory.

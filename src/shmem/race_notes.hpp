@@ -93,7 +93,7 @@ inline void note_learnt(const pe_state& me) {
   race_watch* const races = races_of(me);
   if (races == nullptr) return;
   races->take_all(me.number);
-  races->end_of_reads(me.number);
+  races->end_of_answered(me.number);
 }
 // A collective has written there.
 inline void note_written(const pe_state& me, const char* call, const void* at, std::size_t bytes) {

@@ -187,6 +187,44 @@ TEST(a_load_of_memory_that_is_received_into, is_found_in_instrumented_code) {
   }
 }
 
+TEST(memory_of_a_request, that_was_seen_complete_is_free) {
+  if (sanitized) GTEST_SKIP() << "the sanitizer has the calls of instrumented code";
+  expect_clean(checked(2, [](communicator& world) {
+    int value = 1;
+    if (world.rank() == 1) {
+      MPI_Send(&value, 1, MPI_INT, 0, 5, MPI_COMM_WORLD);
+      return;
+    }
+    MPI_Request request;
+    MPI_Irecv(&value, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, &request);
+    for (int flag = 0; flag == 0;) MPI_Request_get_status(request, &flag, MPI_STATUS_IGNORE);
+    store(value, load(value) + 1);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }));
+}
+
+TEST(memory_of_many_pieces, costs_each_look_a_few_of_them) {
+  if (sanitized) GTEST_SKIP() << "the sanitizer has the calls of instrumented code";
+  // Where each look met all pieces behind the longest one, this took minutes.
+  expect_clean(checked(2, [](communicator& world) {
+    constexpr int pieces = 20'000;
+    std::vector<int> apart(2 * pieces), row(1 << 20);
+    MPI_Datatype type;
+    MPI_Type_vector(pieces, 1, 2, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    MPI_Request requests[2];
+    const int other = 1 - world.rank();
+    MPI_Irecv(row.data(), 1 << 20, MPI_INT, other, 6, MPI_COMM_WORLD, &requests[0]);
+    MPI_Irecv(apart.data(), 1, type, other, 5, MPI_COMM_WORLD, &requests[1]);
+    for (std::size_t i = 1; i < apart.size(); i += 2) store(apart[i], 1);
+    const std::vector<int> sent(pieces);
+    MPI_Send(sent.data(), pieces, MPI_INT, other, 5, MPI_COMM_WORLD);
+    MPI_Send(sent.data(), pieces, MPI_INT, other, 6, MPI_COMM_WORLD);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    MPI_Type_free(&type);
+  }));
+}
+
 TEST(a_request_that_is_freed, is_told_of_when_nothing_says_that_it_is_over) {
   for (const bool answered : {false, true}) {
     const failed_job job = checked(2, [&](communicator& world) {

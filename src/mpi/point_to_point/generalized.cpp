@@ -5,6 +5,7 @@
 #include "mpi/object/status.hpp"
 #include "mpi/point_to_point/partitioned.hpp"
 #include "mpi/point_to_point/transfer.hpp"
+#include "rank/request_watch.hpp"
 
 namespace weft::mpi {
 
@@ -25,6 +26,9 @@ void conclude_generalized(request_object& r, MPI_Status* status) {
 
 void look_at_status(const request_object& r, MPI_Status* status) {
   if (r.what != request_object::type::generalized) {
+    const detail::rank_state* const owner = r.work != nullptr ? r.work->owner : nullptr;
+    if (owner != nullptr && owner->watch != nullptr) [[unlikely]]
+      owner->watch->seen_complete(*r.work);
     tell_status(r, status);
     if (r.is_partitioned()) correct_tag(r, status);
     return;

@@ -3,7 +3,7 @@
    CASE got: rank 0 reads 4 bytes in load_.*, while shmem_int_get_nbi, called in .*, may still write them
    CASE put: rank 1 reads 4 bytes in load_.* and nothing orders the two|by shmem_int_put in .*, and rank 1 reads
    CASE no_quiet: by shmem_int_put_nbi in .*, and rank 1 reads .* nothing orders the two
-   CASE atomic: by an atomic operation in .*, and rank 1 writes|rank 1 writes 4 bytes by an atomic operation
+   CASE atomic: by an atomic operation in .*, and rank 1 writes|rank 1 writes .*, and rank 0 writes 4 bytes by an atomic operation
 */
 #include <shmem.h>
 #include <stdio.h>
