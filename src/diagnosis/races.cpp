@@ -94,6 +94,8 @@ void race_watch::take(int rank, const name& where) {
 
 void race_watch::take_from(int rank, int other) {
   if (rank == other) return;
+  // A rank of another job: what it knows of this one's is not known here.
+  if (other < 0 || static_cast<std::size_t>(other) >= clocks_.size()) return take_all(rank);
   const guard locked(*this);
   clock& theirs = clocks_[static_cast<std::size_t>(other)];
   merge(rank, theirs);
@@ -125,6 +127,7 @@ void race_watch::left(int rank, std::uint32_t context, std::uint64_t turn) {
 }
 
 void race_watch::sent(const message& m, int from) {
+  if (m.to < 0 || static_cast<std::size_t>(m.to) >= clocks_.size()) return;  // To another job.
   const guard locked(*this);
   clock& mine = clocks_[static_cast<std::size_t>(from)];
   sent_messages& all = messages_[m];

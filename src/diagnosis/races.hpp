@@ -77,7 +77,7 @@ class race_watch {
   };
   void publish(int rank, const name& where);
   void take(int rank, const name& where);
-  // What ranks have done up to now: for what is not known better.
+  // What ranks have done up to now: for what is not known better. From a rank of another job, what all have done.
   void take_from(int rank, int other);
   void take_all(int rank);
   // A collective, by its communicator and turn. One that is not remembered any more takes from all.
