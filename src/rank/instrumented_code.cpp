@@ -45,7 +45,8 @@ using weft::diagnosis::race_watch;
                             reinterpret_cast<std::uintptr_t>(from) - 1);
 }
 
-// Who uses an atomic variable may learn by it what others have done.
+// Who has used an atomic variable may have learnt by it what others had done before. Called after the operation: what they do
+// before they write is noted before they write.
 void used_atomic() {
   int rank = 0;
   if (race_watch* const races = races_of_caller(rank); races != nullptr) races->take_all(rank);
@@ -72,43 +73,44 @@ void used_atomic() {
   WEFT_TOUCH(unaligned_read_write##bytes, bytes, true)
 
 // Every atomic operation is one of the strongest order, which each weaker one may be.
-#define WEFT_ATOMICS(bits, type)                                                                 \
-  WEFT_CALLED type __tsan_atomic##bits##_load(const volatile type* at, int) {                    \
-    used_atomic();                                                                               \
-    return __atomic_load_n(at, __ATOMIC_SEQ_CST);                                                \
-  }                                                                                              \
-  WEFT_CALLED void __tsan_atomic##bits##_store(volatile type* at, type value, int) {             \
-    __atomic_store_n(at, value, __ATOMIC_SEQ_CST);                                               \
-    used_atomic();                                                                               \
-  }                                                                                              \
-  WEFT_CHANGES(bits, type, exchange, __atomic_exchange_n)                                        \
-  WEFT_CHANGES(bits, type, fetch_add, __atomic_fetch_add)                                        \
-  WEFT_CHANGES(bits, type, fetch_sub, __atomic_fetch_sub)                                        \
-  WEFT_CHANGES(bits, type, fetch_and, __atomic_fetch_and)                                        \
-  WEFT_CHANGES(bits, type, fetch_or, __atomic_fetch_or)                                          \
-  WEFT_CHANGES(bits, type, fetch_xor, __atomic_fetch_xor)                                        \
-  WEFT_CHANGES(bits, type, fetch_nand, __atomic_fetch_nand)                                      \
-  WEFT_CALLED int __tsan_atomic##bits##_compare_exchange_strong(volatile type* at, type* wanted, \
-                                                                type value, int, int) {          \
-    used_atomic();                                                                               \
-    return __atomic_compare_exchange_n(at, wanted, value, false, __ATOMIC_SEQ_CST,               \
-                                       __ATOMIC_SEQ_CST)                                         \
-               ? 1                                                                               \
-               : 0;                                                                              \
-  }                                                                                              \
-  WEFT_CALLED int __tsan_atomic##bits##_compare_exchange_weak(                                   \
-      volatile type* at, type* wanted, type value, int success, int failure) {                   \
-    return __tsan_atomic##bits##_compare_exchange_strong(at, wanted, value, success, failure);   \
-  }                                                                                              \
-  WEFT_CALLED type __tsan_atomic##bits##_compare_exchange_val(                                   \
-      volatile type* at, type wanted, type value, int success, int failure) {                    \
-    __tsan_atomic##bits##_compare_exchange_strong(at, &wanted, value, success, failure);         \
-    return wanted;                                                                               \
+#define WEFT_ATOMICS(bits, type)                                                                   \
+  WEFT_CALLED type __tsan_atomic##bits##_load(const volatile type* at, int) {                      \
+    const type value = __atomic_load_n(at, __ATOMIC_SEQ_CST);                                      \
+    used_atomic();                                                                                 \
+    return value;                                                                                  \
+  }                                                                                                \
+  WEFT_CALLED void __tsan_atomic##bits##_store(volatile type* at, type value, int) {               \
+    __atomic_store_n(at, value, __ATOMIC_SEQ_CST);                                                 \
+    used_atomic();                                                                                 \
+  }                                                                                                \
+  WEFT_CHANGES(bits, type, exchange, __atomic_exchange_n)                                          \
+  WEFT_CHANGES(bits, type, fetch_add, __atomic_fetch_add)                                          \
+  WEFT_CHANGES(bits, type, fetch_sub, __atomic_fetch_sub)                                          \
+  WEFT_CHANGES(bits, type, fetch_and, __atomic_fetch_and)                                          \
+  WEFT_CHANGES(bits, type, fetch_or, __atomic_fetch_or)                                            \
+  WEFT_CHANGES(bits, type, fetch_xor, __atomic_fetch_xor)                                          \
+  WEFT_CHANGES(bits, type, fetch_nand, __atomic_fetch_nand)                                        \
+  WEFT_CALLED int __tsan_atomic##bits##_compare_exchange_strong(volatile type* at, type* wanted,   \
+                                                                type value, int, int) {            \
+    const bool is_changed =                                                                        \
+        __atomic_compare_exchange_n(at, wanted, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+    used_atomic();                                                                                 \
+    return is_changed ? 1 : 0;                                                                     \
+  }                                                                                                \
+  WEFT_CALLED int __tsan_atomic##bits##_compare_exchange_weak(                                     \
+      volatile type* at, type* wanted, type value, int success, int failure) {                     \
+    return __tsan_atomic##bits##_compare_exchange_strong(at, wanted, value, success, failure);     \
+  }                                                                                                \
+  WEFT_CALLED type __tsan_atomic##bits##_compare_exchange_val(                                     \
+      volatile type* at, type wanted, type value, int success, int failure) {                      \
+    __tsan_atomic##bits##_compare_exchange_strong(at, &wanted, value, success, failure);           \
+    return wanted;                                                                                 \
   }
 #define WEFT_CHANGES(bits, type, name, function)                                      \
   WEFT_CALLED type __tsan_atomic##bits##_##name(volatile type* at, type value, int) { \
+    const type old = function(at, value, __ATOMIC_SEQ_CST);                           \
     used_atomic();                                                                    \
-    return function(at, value, __ATOMIC_SEQ_CST);                                     \
+    return old;                                                                       \
   }
 
 // The compiler's own names and types; nobody else calls these.

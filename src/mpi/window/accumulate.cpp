@@ -243,6 +243,8 @@ void accumulate(const update_call& by, window_object& w, const elements_of& from
              });
   }
   old.copy_out();
+  if (note != nullptr) [[unlikely]]
+    note->update_is_over();
 }
 
 // --- One element ---------------------------------------------------------------------------------------
@@ -266,6 +268,8 @@ void change_one(const transfer_note* note, diagnosis::use_kind kind, const datat
     note->at_target(there, update.element_bytes, kind, &type);
   }
   w.memory->change_elements(w.operations, at, update, operand, result, 1, false);
+  if (note != nullptr) [[unlikely]]
+    note->update_is_over();
 }
 
 void fetch_and_op(const update_call& by, window_object& w, const void* origin, void* result,

@@ -69,6 +69,9 @@ void transfer_note::update_is_message() const {
   races_.take(number_of(me_), where);
   races_.publish(number_of(me_), where);
 }
+void transfer_note::update_is_over() const {
+  races_.take(number_of(me_), name_of(w_, between::update, owner_.target));
+}
 
 transfer_request::transfer_request(state& me, const char* call) : me_(me) {
   if (races_of(me) == nullptr) return;

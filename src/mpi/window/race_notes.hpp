@@ -20,8 +20,10 @@ class transfer_note {
   // What it reads or writes at the origin until it is complete there.
   void at_origin(const detail::segments& memory, bool writes) const;
   void at_origin(const void* at, std::size_t bytes, bool writes) const;
-  // An update is also a message between those that update the same rank's memory.
+  // An update is also a message between those that update the same rank's memory. Called before it; when it is over, what those
+  // before it have told is known.
   void update_is_message() const;
+  void update_is_over() const;
 
  private:
   const state& me_;
