@@ -138,6 +138,11 @@ void race_watch::sent(const message& m, int from) {
   ++all.dropped;
 }
 
+void race_watch::lost(const message& m) {
+  const guard locked(*this);
+  if (const auto found = messages_.find(m); found != messages_.end()) found->second.has_lost = true;
+}
+
 void race_watch::received(const message& m, const receive& by) {
   std::vector<finding> found;
   bool is_known = false;
@@ -149,7 +154,7 @@ void race_watch::received(const message& m, const receive& by) {
     is_known = !all.waiting.empty();
     if (is_known) {
       // Which of them it is, is known only when receives end in the order in which they were posted.
-      const bool is_exact = by.is_first && all.dropped == 0;
+      const bool is_exact = by.is_first && all.dropped == 0 && !all.has_lost;
       const clock sent_at = is_exact ? all.waiting.front() : all.waiting.back();
       all.waiting.pop_front();
       const wildcard_receive* other = nullptr;

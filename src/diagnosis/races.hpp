@@ -92,6 +92,8 @@ class race_watch {
     friend auto operator<=>(const message&, const message&) = default;
   };
   void sent(const message& m, int from);
+  // One of those that were sent may never be received.
+  void lost(const message& m);
   struct receive {
     std::uint64_t turn;  // Among the receives of its rank, in the order in which they were posted.
     bool is_first;       // None that was posted before is open.
@@ -226,6 +228,7 @@ class race_watch {
   struct sent_messages {
     std::deque<clock> waiting;  // Not received yet, the oldest first.
     std::uint64_t dropped = 0;  // So many before them were too many.
+    bool has_lost = false;      // Some of them may never be received.
   };
   std::map<message, sent_messages> messages_;
   struct turns {

@@ -179,11 +179,17 @@ MPI_Request start_flush(state& me, const attached_buffer& buffer, const communic
 }  // namespace
 
 void send_buffered(state& me, const route& to, const void* buffer, MPI_Count count) {
-  with_data(buffer, count, *to.type, [&](const auto& data) {
-    send(me, to.comm->shared->to(to.peer), to.peer, to.of_send(), data);
-  });
+  const peer& there = to.comm->shared->to(to.peer);
+  // Before: who receives it looks for the note.
   if (keeps_ledger(me)) [[unlikely]]
     note_sent(me, to, to.type, count);
+  try {
+    with_data(buffer, count, *to.type,
+              [&](const auto& data) { send(me, there, to.peer, to.of_send(), data); });
+  } catch (...) {
+    if (keeps_ledger(me)) note_lost(me, there.number, to.of_send());
+    throw;
+  }
 }
 
 void send_buffered(state& me, const peer& there, int to, const envelope& from,

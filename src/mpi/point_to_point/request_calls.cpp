@@ -13,7 +13,7 @@ void cancel_send(state& me, request_object& r) {
   detail::operation& op = *r.work;
   if (r.complete()) return;
   const detail::peer& to = find_referred(me, r.where)->shared->to(op.peer);
-  if (keeps_ledger(me)) note_asked_back(me, op, to.number);
+  if (keeps_ledger(me)) note_lost(me, to.number, op.match);
   detail::ask_back(*me.rank.home, to, op);
 }
 

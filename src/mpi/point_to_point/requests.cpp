@@ -462,8 +462,16 @@ void start(state& me, request_object& r) {
   const peer* const to =
       r.what == request_object::type::send && !r.from_nobody ? &d.group->to(op.peer) : nullptr;
   // Refused where there is no room: then the request stays inactive.
-  if (d.buffered && to != nullptr)
-    send_buffered(me, *to, op.peer, op.match, op.layout, {op.data, op.bytes});
+  if (d.buffered && to != nullptr) {
+    if (keeps_ledger(me)) [[unlikely]]
+      note_started(me, op, to->number);
+    try {
+      send_buffered(me, *to, op.peer, op.match, op.layout, {op.data, op.bytes});
+    } catch (...) {
+      if (keeps_ledger(me)) note_lost(me, to->number, op.match);
+      throw;
+    }
+  }
   op.complete = r.from_nobody || d.buffered;
   op.failed = false;
   op.result = {};
@@ -471,7 +479,7 @@ void start(state& me, request_object& r) {
   r.active = true;
   watch(me, op, d.made_by);
   if (r.from_nobody) return;
-  if (keeps_ledger(me)) [[unlikely]]
+  if (keeps_ledger(me) && !d.buffered) [[unlikely]]
     note_started(me, op, to == nullptr ? me.rank.number : to->number);
   if (to == nullptr) {
     start_receive(me.rank, op);

@@ -436,8 +436,10 @@ void note_matched_received(state& me, const unexpected_message& m, const datatyp
   ledger_of(me).receive_matched(me, m, {type, count});
 }
 
-void note_asked_back(state& me, const operation& op, int receiver) {
-  ledger_of(me).give_up(receiver, op.match);
+void note_lost(state& me, int receiver, const envelope& from) {
+  if (diagnosis::race_watch* const races = races_of(me); races != nullptr)
+    races->lost({from.context, from.source, receiver, from.tag});
+  ledger_of(me).give_up(receiver, from);
 }
 
 void note_given(state& me, const communicator_object& c, int taker, const datatype_object& type,

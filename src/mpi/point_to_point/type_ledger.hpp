@@ -38,8 +38,8 @@ void note_matched_received(state& me, const detail::unexpected_message& m,
 void note_made(state& me, const detail::operation& op, const datatype_object* type,
                MPI_Count count);
 void note_started(state& me, const detail::operation& op, int receiver);
-// A send was cancelled: from then on it is not known which messages belong together.
-void note_asked_back(state& me, const detail::operation& op, int receiver);
+// A send was cancelled or refused: from then on it is not known which messages belong together.
+void note_lost(state& me, int receiver, const detail::envelope& from);
 
 // Note the parts of a collective between two ranks: each counts as a message, in the order in which the ranks call
 // collectives. `way` tells parts apart that have no order.
