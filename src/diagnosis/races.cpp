@@ -77,6 +77,14 @@ void race_watch::merge(int rank, const clock& other) {
   for (std::size_t r = 0; r < mine.size(); ++r) mine[r] = std::max(mine[r], other[r]);
 }
 
+void race_watch::merge_all(int rank) {
+  for (std::size_t other = 0; other < clocks_.size(); ++other) {
+    if (other == static_cast<std::size_t>(rank)) continue;
+    merge(rank, clocks_[other]);
+    ++clocks_[other][other];
+  }
+}
+
 void race_watch::publish(int rank, const name& where) {
   const guard locked(*this);
   clock& mine = clocks_[static_cast<std::size_t>(rank)];
@@ -103,7 +111,8 @@ void race_watch::take_from(int rank, int other) {
 }
 
 void race_watch::take_all(int rank) {
-  for (int other = 0; other < static_cast<int>(clocks_.size()); ++other) take_from(rank, other);
+  const guard locked(*this);
+  merge_all(rank);
 }
 
 void race_watch::entered(int rank, std::uint32_t context, std::uint64_t turn) {
@@ -441,6 +450,27 @@ void race_watch::over(int rank, const use_owner& of, which those) {
     return true;
   });
   if (found->second.empty()) open_uses_.erase(found);
+}
+
+void race_watch::see(int rank, memory_range where) {
+  uses_.each_overlap(where, [&](const auto& at) {
+    use& u = at->second;
+    if (u.is_over || u.rank == rank || !writes(u.kind)) return false;
+    const auto theirs = static_cast<std::size_t>(u.rank);
+    u.is_over = true;
+    u.when = clocks_[theirs][theirs];
+    const auto open = open_uses_.find({u.rank, u.of.of});
+    if (open == open_uses_.end()) return false;
+    std::erase(open->second, at);
+    if (open->second.empty()) open_uses_.erase(open);
+    return false;
+  });
+  merge_all(rank);
+}
+
+void race_watch::seen(int rank, memory_range where) {
+  const guard locked(*this);
+  see(rank, where);
 }
 
 void race_watch::look(int rank, memory_range where, bool is_write, const char* call,

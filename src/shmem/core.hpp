@@ -333,6 +333,8 @@ template <class T>
 void wait_for_memory(pe_state& me, const char* call, const waited_word& what,
                      bool (*over)(const void* subject) noexcept, const void* subject);
 void check_words(pe_state& me, const void* words, std::size_t count, std::size_t element);
+// In a checked job: the PE has seen there what others have written, and goes on.
+void note_seen(const pe_state& me, const void* words, std::size_t bytes);
 
 // Returns what was found there: the word may have changed again.
 template <class T>
@@ -350,7 +352,8 @@ inline T wait_until_word(const char* call, T* word, int comparison, T value) {
       mutable bool is_found = false;
     } const s{word, comparison, value, T()};
     wait_for_memory(
-        me, call, {word, 1, comparison, static_cast<long long>(value), &value_of_word<T>},
+        me, call,
+        {word, 1, comparison, static_cast<long long>(value), &value_of_word<T>, sizeof(T)},
         [](const void* of) noexcept {
           const auto& what = *static_cast<const subject*>(of);
           if (what.is_found) return true;
@@ -366,10 +369,15 @@ inline int test_word(const char* call, T* word, int comparison, T value) {
   return in_call(call, [&](pe_state& me) {
     check_comparison(comparison);
     check_words(me, word, 1, sizeof(T));
-    if (holds(look_at(word), comparison, value)) return 1;
+    const auto is_seen = [&] {
+      if (!holds(look_at(word), comparison, value)) return false;
+      note_seen(me, word, sizeof(T));
+      return true;
+    };
+    if (is_seen()) return 1;
     me.looks_left = 0;
     note_look(me);
-    return holds(look_at(word), comparison, value) ? 1 : 0;
+    return is_seen() ? 1 : 0;
   });
 }
 
@@ -405,6 +413,12 @@ struct words_to_hold {
     for (std::size_t i = 0; i < count; ++i)
       if (!is_left_out(i) && !holds_at(i)) return false;
     return true;
+  }
+  // The PE goes on with what it has found.
+  template <class Found>
+  [[nodiscard]] Found seen_by(const pe_state& me, Found found) const {
+    note_seen(me, words, count * sizeof(T));
+    return found;
   }
   // SIZE_MAX: none.
   [[nodiscard]] std::size_t any() const noexcept {
@@ -477,10 +491,10 @@ inline int test_all(const char* call, T* words, std::size_t count, const int* st
                     int comparison, Value value) {
   return in_call(call, [&](pe_state& me) {
     const auto w = checked_words(me, words, count, status, comparison, value);
-    if (w.all()) return 1;
+    if (w.all()) return w.seen_by(me, 1);
     me.looks_left = 0;
     note_look(me);
-    return w.all() ? 1 : 0;
+    return w.all() ? w.seen_by(me, 1) : 0;
   });
 }
 template <class T, class Value>
@@ -488,10 +502,11 @@ inline std::size_t test_any(const char* call, T* words, std::size_t count, const
                             int comparison, Value value) {
   return in_call(call, [&](pe_state& me) {
     const auto w = checked_words(me, words, count, status, comparison, value);
-    if (const std::size_t found = w.any(); found != SIZE_MAX) return found;
+    if (const std::size_t found = w.any(); found != SIZE_MAX) return w.seen_by(me, found);
     me.looks_left = 0;
     note_look(me);
-    return w.any();
+    const std::size_t found = w.any();
+    return found != SIZE_MAX ? w.seen_by(me, found) : found;
   });
 }
 template <class T, class Value>
@@ -500,10 +515,11 @@ inline std::size_t test_some(const char* call, T* words, std::size_t count, std:
   return in_call(call, [&](pe_state& me) {
     const auto w = checked_words(me, words, count, status, comparison, value);
     check_place("indices", indices);
-    if (const std::size_t found = w.some(indices); found != 0) return found;
+    if (const std::size_t found = w.some(indices); found != 0) return w.seen_by(me, found);
     me.looks_left = 0;
     note_look(me);
-    return w.some(indices);
+    const std::size_t found = w.some(indices);
+    return found != 0 ? w.seen_by(me, found) : found;
   });
 }
 std::uint64_t signal_wait_until(const char* call, std::uint64_t* signal_address, int comparison,
