@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "shmem/am_steps.hpp"
+#include "shmem/race_notes.hpp"
 
 namespace weft::shmem {
 namespace {
@@ -84,6 +85,7 @@ void am_barrier_all(const char* call, void* args_p) {
     const communicator& all = *world_team(me).ranks;
     send_all_gathered(me, call);
     me.memory->quiet(me.operations);
+    note_quiet(me, me.operations);
     struct counts {
       std::uint64_t sent, handled;
     };

@@ -7,6 +7,7 @@
 #include "base/log.hpp"
 #include "rma/arena.hpp"
 #include "shmem/core.hpp"
+#include "shmem/race_notes.hpp"
 
 namespace weft::shmem {
 namespace {
@@ -127,6 +128,7 @@ void* reallocate(const char* call, void* block, std::size_t bytes) {
     const std::size_t before = size_of_block(me, block, offset);
     check_same(me, offset, bytes);
     me.memory->quiet(me.operations);
+    note_quiet(me, me.operations);
     // What others have put here before they called is in the block.
     meet(me, world_team(me), call);
     const auto moved = me.blocks->resize(offset, bytes);
@@ -146,6 +148,7 @@ void deallocate(const char* call, void* block) {
     const std::size_t bytes = size_of_block(me, block, offset);
     check_same(me, offset, bytes);
     me.memory->quiet(me.operations);
+    note_quiet(me, me.operations);
     meet(me, world_team(me), call);  // Nobody uses it any more.
     me.blocks->give_back(offset);
   });

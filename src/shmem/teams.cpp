@@ -3,6 +3,7 @@
 
 #include "collective/new_communicators.hpp"
 #include "shmem/core.hpp"
+#include "shmem/race_notes.hpp"
 
 namespace weft::shmem {
 namespace {
@@ -130,6 +131,7 @@ void team_destroy(const char* call, shmem_team_t handle) {
       if (c->of == &t) {
         end_session(me, call, c.get());
         me.memory->quiet(c->operations);
+        note_quiet(me, c->operations);
         c->of = nullptr;
       }
     const std::size_t index = (reinterpret_cast<std::uintptr_t>(handle) & 0xffff'ffff) - 1;
@@ -174,6 +176,7 @@ void context_destroy(const char* call, shmem_ctx_t handle) {
     if (c == nullptr) fail("ctx is SHMEM_CTX_DEFAULT, which is there until shmem_finalize");
     end_session(me, call, c);
     me.memory->quiet(c->operations);
+    note_quiet(me, c->operations);
     c->of = nullptr;
   });
 }
