@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "shmem/am_steps.hpp"
+#include "shmem/race_notes.hpp"
 
 namespace weft::shmem {
 namespace {
@@ -138,6 +139,7 @@ namespace {
 int handle_what_has_come(pe_state& me, void* args_p) {
   if (me.messages.being_handled != nullptr) return 0;
   int done = 0;
+  const bool is_watched = races_of(me) != nullptr;
   for (std::size_t from = 0; from < me.messages.from.size(); ++from) {
     am_queue* const queue = me.messages.from[from].value();
     if (queue == nullptr) continue;
@@ -152,6 +154,8 @@ int handle_what_has_come(pe_state& me, void* args_p) {
         if (&writer != me.rank.home) writer.notify();
       }
       if (record == nullptr) break;
+      if (is_watched) [[unlikely]]
+        note_learnt(me);
       const std::uint64_t word = record->word.hint();  // Seen by front().
       const std::size_t length = static_cast<std::uint32_t>(word) - 1;
       const int source = record->source();

@@ -74,6 +74,7 @@ void am_quiet(const char* call, void* args_p) {
       wait_for_message(me, call, [&]() noexcept { return all_handled(me); });
       (void)handle_all(me, call, args_p);
     }
+    note_learnt(me);  // What the handlers have done.
   });
 }
 
