@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "base/format.hpp"
 #include "base/kernel.hpp"
@@ -17,6 +18,8 @@ constexpr std::size_t messages_max = 256;
 constexpr std::size_t turns_max = 64;
 constexpr std::size_t wildcards_max = 64;
 constexpr std::size_t told_max = 1 << 12;
+// What one load reads at most.
+constexpr std::size_t loaded_bytes_max = 8;
 
 bool writes(use_kind kind) noexcept {
   return kind == use_kind::store || kind == use_kind::put || kind == use_kind::update;
@@ -51,6 +54,7 @@ race_watch::race_watch(job_checks& to, int ranks) : to_(to) {
   clocks_.assign(count, clock(count, 0));
   for (std::size_t r = 0; r < count; ++r) clocks_[r][r] = 1;
   wildcards_.resize(count);
+  polled_.resize(count);
   alive_.fetch_add(1, std::memory_order_relaxed);
 }
 race_watch::~race_watch() {
@@ -78,6 +82,9 @@ void race_watch::merge(int rank, const clock& other) {
 }
 
 void race_watch::merge_all(int rank) {
+  for (std::size_t other = 0; other < clocks_.size(); ++other)
+    if (polled_[other].begin != polled_[other].end)
+      end_of_seen(static_cast<int>(other), polled_[other]);
   for (std::size_t other = 0; other < clocks_.size(); ++other) {
     if (other == static_cast<std::size_t>(rank)) continue;
     merge(rank, clocks_[other]);
@@ -87,6 +94,7 @@ void race_watch::merge_all(int rank) {
 
 void race_watch::publish(int rank, const name& where) {
   const guard locked(*this);
+  catch_up(rank);
   clock& mine = clocks_[static_cast<std::size_t>(rank)];
   auto& there = published_[where];
   there.resize(mine.size());
@@ -105,6 +113,7 @@ void race_watch::take_from(int rank, int other) {
   // A rank of another job: what it knows of this one's is not known here.
   if (other < 0 || static_cast<std::size_t>(other) >= clocks_.size()) return take_all(rank);
   const guard locked(*this);
+  catch_up(other);
   clock& theirs = clocks_[static_cast<std::size_t>(other)];
   merge(rank, theirs);
   ++theirs[static_cast<std::size_t>(other)];
@@ -117,6 +126,7 @@ void race_watch::take_all(int rank) {
 
 void race_watch::entered(int rank, std::uint32_t context, std::uint64_t turn) {
   const guard locked(*this);
+  catch_up(rank);
   clock& mine = clocks_[static_cast<std::size_t>(rank)];
   auto& all = collectives_[context].by_turn;
   clock& there = all[turn];
@@ -138,6 +148,7 @@ void race_watch::left(int rank, std::uint32_t context, std::uint64_t turn) {
 void race_watch::sent(const message& m, int from) {
   if (m.to < 0 || static_cast<std::size_t>(m.to) >= clocks_.size()) return;  // To another job.
   const guard locked(*this);
+  catch_up(from);
   clock& mine = clocks_[static_cast<std::size_t>(from)];
   sent_messages& all = messages_[m];
   all.waiting.push_back(mine);
@@ -296,11 +307,11 @@ void race_watch::end_of_request(int rank, const void* request) {
       });
 }
 
-void race_watch::expose(int rank, memory_range where) {
+void race_watch::expose(int rank, memory_range where, bool may_be_polled) {
   if (where.begin == where.end) return;
   const guard locked(*this);
   grow_bounds(where);
-  exposed_.add({where, rank});
+  exposed_.add({where, rank, may_be_polled});
 }
 
 void race_watch::hide(int rank, const void* begin) {
@@ -342,6 +353,17 @@ bool race_watch::conflict(const use& one, const use& two) {
   return apart % std::max<std::uint32_t>(one.element_bytes, 1) != 0;
 }
 
+bool race_watch::is_poll(const use& load, const use& other) {
+  if (load.kind != use_kind::load || load.call != nullptr ||
+      load.element_bytes > loaded_bytes_max || load.rank == other.rank ||
+      (other.kind != use_kind::put && other.kind != use_kind::update))
+    return false;
+  bool may_be = false;
+  exposed_.each_overlap(load.where,
+                        [&](const auto& at) { return may_be = at->second.may_be_polled; });
+  return may_be;
+}
+
 void race_watch::forget_old() {
   if (uses_.size() >= uses_max) uses_.erase_if([](const use& u) { return u.is_over; });
 }
@@ -352,6 +374,7 @@ void race_watch::record(use what, std::vector<finding>& found) {
       before;  // Of the same place and time, and ends where this begins.
   bool is_known = false;
   const use* beside = nullptr;
+  const use* polled = nullptr;  // Likewise, and one of the two may wait for the other by it.
   // One that ends where this begins is looked at, too.
   uses_.each_overlap({what.where.begin - 1, what.where.end}, [&](const auto& at) {
     const use& other = at->second;
@@ -368,11 +391,16 @@ void race_watch::record(use what, std::vector<finding>& found) {
         before = at;
       return false;
     }
-    if (beside == nullptr && other.where.overlaps(what.where) && conflict(other, what) &&
-        !is_ordered(other, what.rank))
-      beside = &other;
+    if (!other.where.overlaps(what.where) || !conflict(other, what) || is_ordered(other, what.rank))
+      return false;
+    const use* const load = is_poll(what, other) ? &what : is_poll(other, what) ? &other : nullptr;
+    if (load != nullptr) polled_[static_cast<std::size_t>(load->rank)] = load->where;
+    const use*& first = load != nullptr ? polled : beside;
+    if (first == nullptr) first = &other;
     return false;
   });
+  const bool is_only_polled = beside == nullptr;
+  if (is_only_polled) beside = polled;
   if (beside != nullptr && !is_told(beside->calls, what.calls)) {
     const auto said = [](const use& u) {
       return formatted("rank {} {} {} bytes {}in {}", u.rank, verb_of(u.kind),
@@ -380,10 +408,13 @@ void race_watch::record(use what, std::vector<finding>& found) {
                        u.call != nullptr ? formatted("by {} ", u.call) : std::string(), place_mark);
     };
     found.push_back(
-        {finding::kind::error,
+        {is_only_polled ? finding::kind::warning : finding::kind::error,
          formatted(
              "{}, and {}, and nothing orders the two: {}", said(*beside), said(what),
-             beside->rank == what.rank
+             is_only_polled
+                 ? "which value is read is not determined; order them, or poll by an atomic "
+                   "operation"
+             : beside->rank == what.rank
                  ? "complete the first before, by a flush or the end of its epoch"
                  : "let one be complete, by a flush or the end of its epoch, and known to the "
                    "other rank, by a fence, a lock, a message or a barrier, before the other"),
@@ -405,6 +436,7 @@ void race_watch::record(use what, std::vector<finding>& found) {
     use longer = std::move((*before)->second);
     uses_.erase(*before);
     longer.where.end = what.where.end;
+    longer.element_bytes = std::max(longer.element_bytes, what.element_bytes);
     uses_.add(std::move(longer));
     return;
   }
@@ -418,6 +450,7 @@ void race_watch::start(use what) {
   {
     const guard locked(*this);
     what.is_over = false;
+    catch_up(what.rank);
     if (what.of.request != nullptr) requests_.emplace(what.rank, what.of.request);
     record(std::move(what), found);
   }
@@ -428,6 +461,7 @@ void race_watch::record_at_once(use what) {
   std::vector<finding> found;
   {
     const guard locked(*this);
+    catch_up(what.rank);
     const auto mine = static_cast<std::size_t>(what.rank);
     what.is_over = true;
     what.when = clocks_[mine][mine];
@@ -452,7 +486,7 @@ void race_watch::over(int rank, const use_owner& of, which those) {
   if (found->second.empty()) open_uses_.erase(found);
 }
 
-void race_watch::see(int rank, memory_range where) {
+void race_watch::end_of_seen(int rank, memory_range where) {
   uses_.each_overlap(where, [&](const auto& at) {
     use& u = at->second;
     if (u.is_over || u.rank == rank || !writes(u.kind)) return false;
@@ -465,7 +499,17 @@ void race_watch::see(int rank, memory_range where) {
     if (open->second.empty()) open_uses_.erase(open);
     return false;
   });
+}
+
+void race_watch::see(int rank, memory_range where) {
+  end_of_seen(rank, where);
   merge_all(rank);
+}
+
+// What a rank's load has seen is known when the rank goes on, since it is noted before it is made.
+void race_watch::catch_up(int rank) {
+  memory_range& range = polled_[static_cast<std::size_t>(rank)];
+  if (range.begin != range.end) see(rank, std::exchange(range, {}));
 }
 
 void race_watch::seen(int rank, memory_range where) {
@@ -494,18 +538,20 @@ void race_watch::touch(int rank, memory_range where, bool is_write, const char* 
     bool is_exposed = false;
     exposed_.each_overlap(where, [&](const auto&) { return is_exposed = true; });
     if (is_exposed) {
+      catch_up(rank);
       const auto mine = static_cast<std::size_t>(rank);
-      record({rank,
-              is_write ? use_kind::store : use_kind::load,
-              where,
-              0,
-              1,
-              {},
-              call,
-              calls,
-              true,
-              clocks_[mine][mine]},
-             found);
+      record(
+          {rank,
+           is_write ? use_kind::store : use_kind::load,
+           where,
+           0,
+           static_cast<std::uint32_t>(std::min<std::uintptr_t>(where.end - where.begin, 1u << 31)),
+           {},
+           call,
+           calls,
+           true,
+           clocks_[mine][mine]},
+          found);
     }
   }
   tell(std::move(found));

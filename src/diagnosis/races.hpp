@@ -122,15 +122,16 @@ class race_watch {
   void end_of_request(int rank, const void* request);
 
   // --- Memory that other ranks reach -----------------------------------------------------------------
-  void expose(int rank, memory_range where);
+  // `may_be_polled`: a load of the program beside an operation is no error there, but its value is not determined.
+  void expose(int rank, memory_range where, bool may_be_polled = false);
   // `begin`: of memory that the rank has exposed.
   void hide(int rank, const void* begin);
   struct use {
     int rank;
     use_kind kind;
     memory_range where;
-    std::uint32_t element = 0;  // Which datatype an update changes, and its bytes.
-    std::uint32_t element_bytes = 1;
+    std::uint32_t element = 0;        // Which datatype an update changes.
+    std::uint32_t element_bytes = 1;  // Of an update from one element to the next; of one load.
     use_owner of;
     const char* call;
     call_list calls;
@@ -207,7 +208,10 @@ class race_watch {
 
   void merge(int rank, const clock& other);
   void merge_all(int rank);
+  void end_of_seen(int rank, memory_range where);
   void see(int rank, memory_range where);
+  void catch_up(int rank);
+  [[nodiscard]] bool is_poll(const use& load, const use& other);
   void grow_bounds(const memory_range& where) noexcept;
   [[nodiscard]] bool is_ordered(const use& before, int rank) const;
   [[nodiscard]] static bool conflict(const use& one, const use& two);
@@ -253,8 +257,11 @@ class race_watch {
   struct exposed {
     memory_range where;
     int rank;
+    bool may_be_polled;
   };
   by_begin<exposed> exposed_;
+  // By rank: what it may have seen by a load, which it knows when it goes on. Empty: nothing.
+  std::vector<memory_range> polled_;
   by_begin<use> uses_;
   std::map<std::pair<int, const void*>, std::vector<by_begin<use>::iterator>> open_uses_;
   std::set<std::pair<int, const void*>> requests_;  // Those of use_owner::request.

@@ -132,7 +132,7 @@ void note_synchronised(const state& me) {
 
 void note_exposed(const state& me, const void* base, std::size_t bytes) {
   if (race_watch* const races = races_of(me); races != nullptr)
-    races->expose(number_of(me), memory_range::of(base, bytes));
+    races->expose(number_of(me), memory_range::of(base, bytes), true);  // MPI_WIN_UNIFIED.
 }
 void note_hidden(const state& me, const void* base) {
   if (race_watch* const races = races_of(me); races != nullptr) races->hide(number_of(me), base);
