@@ -49,7 +49,7 @@ void transfer_note::at_target(const void* at, std::size_t bytes, diagnosis::use_
   race_watch::use u{number_of(me_), kind, memory_range::of(at, bytes), 0, 1, owner_, call_, here_};
   if (element != nullptr) {
     u.element = static_cast<std::uint32_t>(element - predefined_types);
-    u.element_bytes = static_cast<std::uint32_t>(element->size);
+    u.element_bytes = static_cast<std::uint32_t>(element->extent);  // Pairs have gaps.
   }
   races_.start(std::move(u));
 }
