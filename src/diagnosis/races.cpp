@@ -427,8 +427,10 @@ void race_watch::record(use what, std::vector<finding>& found) {
     // Again: the last time is what others must come after.
     use& last = (*same)->second;
     const bool was_open = !last.is_over;
+    if (was_open && !is_open) return;  // What is open ends later.
     last.when = what.when;
     last.is_over = what.is_over;
+    last.of = what.of;  // Another request may end it now.
     if (is_open && !was_open) open_uses_[key].push_back(*same);
     return;
   }
