@@ -21,6 +21,15 @@ class attached_memory {
   // False: no range begins there.
   [[nodiscard]] bool detach(const void* begin) noexcept;
 
+  // Calls visit(begin) for each range. Called by the rank.
+  template <class Visit>
+  void each(const Visit& visit) const {
+    for (const block* b = &first_; b != nullptr; b = b->next.value())
+      for (const range& r : b->ranges)
+        if (const std::uint64_t begin = r.begin.value(); begin != 0)
+          visit(reinterpret_cast<const void*>(begin));
+  }
+
   // Any thread of the process calls it. Returns the place when all the bytes are attached, in one range or in several that
   // follow each other; else null.
   [[nodiscard]] std::byte* find(std::uint64_t address, std::size_t bytes) const noexcept;

@@ -237,6 +237,8 @@ void free_window(state& me, MPI_Win* win) {
   release_all(w);
   // Others may have used it until now.
   if (exposed != nullptr) note_hidden(me, exposed);
+  if (w.attached != nullptr && races_of(me) != nullptr)  // Still attached.
+    w.attached->each([&](const void* begin) { note_hidden(me, begin); });
   set_error_handler(me, w, MPI_ERRORS_ARE_FATAL);
   me.windows.free(w);
   *win = MPI_WIN_NULL;
