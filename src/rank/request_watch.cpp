@@ -290,20 +290,19 @@ void request_watch::started_collective(const operation& op, const char* call) {
   mine->is_final = true;
 }
 
-void request_watch::freed(const operation& op, const rank_counts& now) {
-  if (const entry* const e = find(op); e != nullptr)
-    freed_.push_back({*e, now.received, now.collectives});
+void request_watch::give_memory_back(active& of) noexcept {
+  if (races_ != nullptr) {
+    races_->end(of.op->owner->number, {of.op});
+    races_->end_of_request(of.op->owner->number, of.op);
+  }
+  if (memories* const in = std::exchange(of.in, nullptr); in != nullptr) in->remove(of.at);
 }
 
-void request_watch::tell_freed(diagnosis::job_checks& to, const rank_state& of, const char* call) {
-  for (const freed_request& f : std::exchange(freed_, {}))
-    if (f.received == of.counts.received && f.collectives == of.counts.collectives)
-      to.add({diagnosis::finding::kind::warning,
-              formatted("rank {} freed the request of {}, started in {}, without having waited for "
-                        "it, and received nothing between then and {} by which it could know that "
-                        "it is over: complete it by MPI_Wait or MPI_Test",
-                        of.number, f.what.call, diagnosis::place_mark, call),
-              {f.what.calls}});
+void request_watch::freed(const operation& op) noexcept {
+  active* const mine = find_active(op);
+  if (mine == nullptr) return;
+  give_memory_back(*mine);
+  mine->memory.clear();
 }
 
 const request_watch::entry* request_watch::find(const operation& op) const noexcept {
@@ -319,12 +318,7 @@ void request_watch::name(const operation& op, const char* call) noexcept {
 void request_watch::ended(const operation& op) noexcept {
   const auto found = by_operation_.find(&op);
   if (found == by_operation_.end()) return;
-  const active& gone = *found->second;
-  if (races_ != nullptr) {
-    races_->end(op.owner->number, {&op});
-    races_->end_of_request(op.owner->number, &op);
-  }
-  if (gone.in != nullptr) gone.in->remove(gone.at);
+  give_memory_back(*found->second);
   active_.erase(found->second);
   by_operation_.erase(found);
 }

@@ -42,10 +42,9 @@ class request_watch {
   void came_at_once(const operation& op);
   // Of a receive that nothing has matched: adds a finding when the program has written to its memory.
   void look_at_unmatched(diagnosis::job_checks& to, const operation& op);
-  // The program has freed the request of an operation that it has not waited for. tell_freed() adds those after which nothing
-  // came to the rank by which it could know that they are over.
-  void freed(const operation& op, const rank_counts& now);
-  void tell_freed(diagnosis::job_checks& to, const rank_state& of, const char* call);
+  // The program has freed the request of an active operation. How it knows when the memory is free again is its own affair: nothing
+  // is said of its memory from then on.
+  void freed(const operation& op) noexcept;
   // Adds what is still active when the rank has ended.
   void look_when_quiescent(diagnosis::job_checks& to) const;
 
@@ -99,20 +98,15 @@ class request_watch {
     std::vector<diagnosis::memory_range> memory;
     bool writes;
   };
-  struct freed_request {
-    entry what;
-    std::uint64_t received;
-    std::uint64_t collectives;
-  };
   [[nodiscard]] active* find_active(const operation& op) noexcept;
   void hold(const active& by, const std::vector<diagnosis::memory_range>& memory, bool writes);
+  void give_memory_back(active& of) noexcept;
   static void tell_changed(diagnosis::job_checks& to, active& by);
 
   std::list<active> active_;  // In the order of their starts.
   std::unordered_map<const operation*, std::list<active>::iterator> by_operation_;
   memories sent_, received_;
   std::vector<to_be_used> to_be_used_;
-  std::vector<freed_request> freed_;
   std::shared_ptr<diagnosis::race_watch> races_;
 };
 

@@ -508,9 +508,10 @@ void forget(state& me, request_object& r) {
 
 void free_request(state& me, MPI_Request& handle) {
   request_object& r = checked_request(handle);
-  if (me.rank.watch != nullptr && r.active && r.work != nullptr && !r.from_nobody &&
-      r.what != request_object::type::generalized) [[unlikely]]
-    me.rank.watch->freed(*r.work, me.rank.counts);
+  if (me.rank.watch != nullptr && r.active && r.work != nullptr) [[unlikely]] {
+    me.rank.watch->freed(*r.work);
+    if (r.details != nullptr && r.details->sending) me.rank.watch->freed(*r.details->sending);
+  }
   if (r.shared || !r.active || r.complete()) {
     if (r.active && r.what == request_object::type::generalized && r.details->free != nullptr)
       r.details->free(r.details->extra_state);
@@ -554,7 +555,6 @@ void finish_requests(state& me, const char* call, const wait_names& names,
     if (r.what != request_object::type::generalized) pending.push_back(&r);
   });
   if (left != 0 && me.rank.of->checks != nullptr) tell_left_over(me, *first, left, call);
-  if (me.rank.watch != nullptr) me.rank.watch->tell_freed(*me.rank.of->checks, me.rank, call);
   if (me.births != nullptr) tell_inactive(me, session, call);
   for (request_object* r : withdrawn)
     complete(*me.rank.home, *r->work);  // An exchange may still have to send.
