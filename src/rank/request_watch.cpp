@@ -1,7 +1,6 @@
 #include "rank/request_watch.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -260,12 +259,11 @@ void request_watch::look_at_unmatched(diagnosis::job_checks& to, const operation
   if (mine != nullptr && !mine->is_final && !mine->memory.empty()) tell_changed(to, *mine);
 }
 
-void request_watch::will_use(const char* call, const segments& memory, bool writes) {
-  std::erase_if(to_be_used_, [&](const to_be_used& u) { return std::strcmp(u.call, call) != 0; });
+void request_watch::will_use(const segments& memory, bool writes) {
   if (memory.size() == 0) return;
   operation use;
   set_memory(use, memory);
-  to_be_used_.push_back({call, ranges_of(pieces_of(use)), writes});
+  to_be_used_.push_back({ranges_of(pieces_of(use)), writes});
 }
 
 void request_watch::started_collective(const operation& op, const char* call) {

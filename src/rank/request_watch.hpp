@@ -33,8 +33,9 @@ class request_watch {
   // where the call writes, itself. Part of it may be an active request's while the call only reads and that one sends.
   void used(diagnosis::job_checks& to, int rank, const char* call, const segments& memory,
             bool writes) const;
-  // Notes memory of the collective that `call` starts next, and that it is that operation's.
-  void will_use(const char* call, const segments& memory, bool writes);
+  // Notes memory of the collective that is started next, or that it is not started; and that it is that operation's.
+  void will_use(const segments& memory, bool writes);
+  void will_use_nothing() noexcept { to_be_used_.clear(); }
   void started_collective(const operation& op, const char* call);
   // The program has seen that it is complete, and has not ended it: its memory is free.
   void seen_complete(const operation& op);
@@ -94,7 +95,6 @@ class request_watch {
     bool is_final = false;  // The sum holds until the program has waited.
   };
   struct to_be_used {
-    const char* call;
     std::vector<diagnosis::memory_range> memory;
     bool writes;
   };

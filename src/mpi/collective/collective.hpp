@@ -9,6 +9,7 @@
 
 #include "collective/collectives.hpp"
 #include "mpi/datatype/data.hpp"
+#include "mpi/datatype/overlap.hpp"
 #include "mpi/datatype/section.hpp"
 #include "mpi/object/profiling.hpp"
 #include "mpi/object/request.hpp"
@@ -42,6 +43,14 @@ template <class Prepare, class... Arguments>
       name, comm,
       [&](state& me) {
         check_not_null(request, "request");
+        // In a checked job: what a call that fails has noted is nobody's.
+        const struct notes {
+          state& of;
+          ~notes() {
+            if (of.rank.watch != nullptr) [[unlikely]]
+              forget_uses(of);
+          }
+        } noted{me};
         auto work = prepare(me);
         const communicator_object& c = checked_communicator(me, comm);
         *request = add_request(

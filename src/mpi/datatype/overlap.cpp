@@ -68,8 +68,7 @@ void note_use(state& me, const char* call, const segments& memory, bool writes) 
   if (me.rank.watch == nullptr || is_only_made) return;
   me.rank.watch->used(*me.rank.of->checks, me.rank.number, call, memory, writes);
   // Of these names only non-blocking collectives come here.
-  if (std::string_view(call).starts_with("MPI_I"))
-    return me.rank.watch->will_use(call, memory, writes);
+  if (std::string_view(call).starts_with("MPI_I")) return me.rank.watch->will_use(memory, writes);
   each_range(me, memory, [&](auto& races, const auto& where, const auto& here) {
     // What it writes is written when it ends, after it has met others.
     if (writes)
@@ -77,6 +76,10 @@ void note_use(state& me, const char* call, const segments& memory, bool writes) 
     else
       races.touch(me.rank.number, where, writes, call, here);
   });
+}
+
+void forget_uses(state& me) noexcept {
+  me.rank.watch->will_use_nothing();
 }
 
 void note_written(state& me, const char* call, const segments& memory) {

@@ -20,6 +20,8 @@ void note_overlap(state& me, const char* call, const detail::parts& given,
 // writes overlaps itself (rank/request_watch.hpp). What a non-blocking collective uses is noted for it.
 void note_use(state& me, const char* call, const detail::segments& memory, bool writes);
 void note_use(state& me, const char* call, const detail::parts& all, bool writes);
+// Of a non-blocking collective that has not been started, or has taken what was noted for it.
+[[gnu::cold]] void forget_uses(state& me) noexcept;
 // The call has written to memory that other ranks may reach.
 void note_written(state& me, const char* call, const detail::segments& memory);
 
