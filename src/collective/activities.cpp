@@ -26,13 +26,17 @@ void wait_for_turn(worker& here, member& m, std::uint64_t ticket, const wait_des
   here.check_stopped();  // The one before may have ended by unwinding.
 }
 
+static diagnosis::race_watch::collective named(const communicator_state& c,
+                                               std::uint64_t turn) noexcept {
+  return {c.context, c.to(0).number, c.size(), turn};
+}
 void note_entered(const rank_state& me, const communicator_state& c, std::uint64_t turn) {
   if (diagnosis::race_watch* const races = me.watch->races(); races != nullptr)
-    races->entered(me.number, c.context, turn);
+    races->entered(me.number, named(c, turn));
 }
 void note_left(const rank_state& me, const communicator_state& c, std::uint64_t turn) noexcept {
   if (diagnosis::race_watch* const races = me.watch->races(); races != nullptr)
-    races->left(me.number, c.context, turn);
+    races->left(me.number, named(c, turn));
 }
 
 void tell_next(worker& here, member& m) noexcept {

@@ -12,10 +12,11 @@ namespace weft::diagnosis {
 namespace {
 
 // Uses of exposed memory that are remembered; messages between two ranks with one tag that are not received; turns of a
-// communicator; receives from any rank, of each rank. Of more, races may be missed.
+// communicator; receives from any rank, of each rank; names under which clocks are published. Of more, races may be missed.
 constexpr std::size_t uses_max = 1 << 16;
 constexpr std::size_t messages_max = 256;
 constexpr std::size_t turns_max = 64;
+constexpr std::size_t names_max = 1 << 13;
 constexpr std::size_t wildcards_max = 64;
 constexpr std::size_t told_max = 1 << 12;
 // What one load reads at most.
@@ -96,7 +97,10 @@ void race_watch::publish(int rank, const name& where) {
   const guard locked(*this);
   catch_up(rank);
   clock& mine = clocks_[static_cast<std::size_t>(rank)];
-  auto& there = published_[where];
+  const auto found = published_.find(where);
+  clock& there = found != published_.end()       ? found->second
+                 : published_.size() < names_max ? published_[where]
+                                                 : published_besides_;
   there.resize(mine.size());
   for (std::size_t r = 0; r < mine.size(); ++r) there[r] = std::max(there[r], mine[r]);
   ++mine[static_cast<std::size_t>(rank)];
@@ -106,6 +110,8 @@ void race_watch::take(int rank, const name& where) {
   const guard locked(*this);
   if (const auto found = published_.find(where); found != published_.end())
     merge(rank, found->second);
+  else if (!published_besides_.empty())
+    merge(rank, published_besides_);
 }
 
 void race_watch::take_from(int rank, int other) {
@@ -124,25 +130,28 @@ void race_watch::take_all(int rank) {
   merge_all(rank);
 }
 
-void race_watch::entered(int rank, std::uint32_t context, std::uint64_t turn) {
+void race_watch::entered(int rank, const collective& what) {
   const guard locked(*this);
   catch_up(rank);
   clock& mine = clocks_[static_cast<std::size_t>(rank)];
-  auto& all = collectives_[context].by_turn;
-  clock& there = all[turn];
+  auto& all = collectives_[{what.context, what.first}];
+  clock& there = all[what.turn].known;
   there.resize(mine.size());
   for (std::size_t r = 0; r < mine.size(); ++r) there[r] = std::max(there[r], mine[r]);
   ++mine[static_cast<std::size_t>(rank)];
   if (all.size() > turns_max) all.erase(all.begin());
 }
 
-void race_watch::left(int rank, std::uint32_t context, std::uint64_t turn) {
-  {
-    const guard locked(*this);
-    const auto& all = collectives_[context].by_turn;
-    if (const auto found = all.find(turn); found != all.end()) return merge(rank, found->second);
-  }
-  take_all(rank);
+void race_watch::left(int rank, const collective& what) {
+  const guard locked(*this);
+  const auto all = collectives_.find({what.context, what.first});
+  if (all == collectives_.end()) return merge_all(rank);
+  const auto found = all->second.find(what.turn);
+  if (found == all->second.end()) return merge_all(rank);
+  merge(rank, found->second.known);
+  // Nobody asks for it again.
+  if (++found->second.left == what.ranks) all->second.erase(found);
+  if (all->second.empty()) collectives_.erase(all);
 }
 
 void race_watch::sent(const message& m, int from) {
@@ -198,6 +207,9 @@ void race_watch::received(const message& m, const receive& by) {
              {other->by.calls, by.calls}});
       merge(m.to, sent_at);
     }
+    // Those that were dropped come last.
+    if (!is_known && all.dropped != 0) --all.dropped;
+    if (all.waiting.empty() && all.dropped == 0 && !all.has_lost) messages_.erase(m);
     if (!by.names_source) {
       taken.push_back({m, clocks_[me][me], by, {}});
       if (taken.size() > wildcards_max) taken.pop_front();

@@ -80,9 +80,16 @@ class race_watch {
   // What ranks have done up to now: for what is not known better. From a rank of another job, what all have done.
   void take_from(int rank, int other);
   void take_all(int rank);
-  // A collective, by its communicator and turn. One that is not remembered any more takes from all.
-  void entered(int rank, std::uint32_t context, std::uint64_t turn);
-  void left(int rank, std::uint32_t context, std::uint64_t turn);
+  // Two communicators may have the same context if no rank is in both.
+  struct collective {
+    std::uint32_t context;
+    int first;  // Its first rank.
+    int ranks;  // So many are in it.
+    std::uint64_t turn;
+  };
+  // One that is not remembered any more takes from all.
+  void entered(int rank, const collective& what);
+  void left(int rank, const collective& what);
 
   struct message {
     std::uint32_t context;
@@ -233,16 +240,19 @@ class race_watch {
 
   std::vector<clock> clocks_;
   std::map<name, clock> published_;
+  clock published_besides_;  // Under all names for which there was no room.
   struct sent_messages {
     std::deque<clock> waiting;  // Not received yet, the oldest first.
     std::uint64_t dropped = 0;  // So many before them were too many.
     bool has_lost = false;      // Some of them may never be received.
   };
   std::map<message, sent_messages> messages_;
-  struct turns {
-    std::map<std::uint64_t, clock> by_turn;
+  struct turn_of_all {
+    clock known;   // By those that have entered.
+    int left = 0;  // So many have left.
   };
-  std::map<std::uint32_t, turns> collectives_;
+  // By context and first rank, and by turn: those that some rank is in, or has still to come to.
+  std::map<std::pair<std::uint32_t, int>, std::map<std::uint64_t, turn_of_all>> collectives_;
   struct wildcard_receive {
     message taken;
     std::uint32_t when;  // The receiver's own clock.
