@@ -256,6 +256,14 @@ void race_watch::compare_with_holds(int rank, memory_range where, bool is_write,
   });
 }
 
+race_watch::held* race_watch::find_held(const pending& what) {
+  return holds_.find(what.where, [&](const held& h) {
+    return !h.is_request && h.rank == what.rank && h.writes == what.writes &&
+           h.of.of == what.of.of && h.of.target == what.of.target &&
+           h.of.request == what.of.request && h.calls == what.calls;
+  });
+}
+
 void race_watch::begin(pending what, bool is_request) {
   std::vector<finding> found;
   {
@@ -266,7 +274,11 @@ void race_watch::begin(pending what, bool is_request) {
     const std::pair key{what.rank, what.of.of};
     if (what.of.request != nullptr) requests_.emplace(what.rank, what.of.request);
     const auto mine = static_cast<std::size_t>(what.rank);
-    holds_of_[key].push_back(holds_.add(held{std::move(what), is_request, clocks_[mine][mine]}));
+    const std::uint32_t now = clocks_[mine][mine];
+    if (held* const same = is_request ? nullptr : find_held(what); same != nullptr)
+      same->since = now;
+    else
+      holds_of_[key].push_back(holds_.add(held{std::move(what), is_request, now}));
   }
   tell(std::move(found));
 }
@@ -376,8 +388,15 @@ bool race_watch::is_poll(const use& load, const use& other) {
   return may_be;
 }
 
-void race_watch::forget_old() {
-  if (uses_.size() >= uses_max) uses_.erase_if([](const use& u) { return u.is_over; });
+bool race_watch::make_room() {
+  // Between two looks at all of them come so many new ones, although nearly all may be open.
+  constexpr std::size_t between_looks = uses_max / 8;
+  ++uses_since_look_;
+  if (uses_.size() < uses_max) return true;
+  if (uses_since_look_ < between_looks) return false;
+  uses_since_look_ = 0;
+  uses_.erase_if([](const use& u) { return u.is_over; });
+  return uses_.size() < uses_max;
 }
 
 void race_watch::record(use what, std::vector<finding>& found) {
@@ -454,7 +473,7 @@ void race_watch::record(use what, std::vector<finding>& found) {
     uses_.add(std::move(longer));
     return;
   }
-  forget_old();
+  if (!make_room()) return;
   const auto at = uses_.add(std::move(what));
   if (is_open) open_uses_[key].push_back(at);
 }

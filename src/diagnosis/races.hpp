@@ -195,6 +195,14 @@ class race_watch {
         size_ -= std::erase_if(all, [&](const auto& entry) { return is_gone(entry.second); });
     }
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    // The first of just this memory that fits; null: none does.
+    template <class Condition>
+    [[nodiscard]] Entry* find(const memory_range& where, const Condition& fits) {
+      const auto [first, last] = of_length_[bits_of(where)].equal_range(where.begin);
+      for (auto at = first; at != last; ++at)
+        if (at->second.where.end == where.end && fits(at->second)) return &at->second;
+      return nullptr;
+    }
     template <class Visit>  // Stops when visit(iterator) returns true.
     void each_overlap(const memory_range& where, const Visit& visit) {
       for (auto& [bits, all] : of_length_) {
@@ -225,7 +233,10 @@ class race_watch {
   void record(use what, std::vector<finding>& found);
   void compare_with_holds(int rank, memory_range where, bool writes, const char* call,
                           const call_list& calls, bool is_request, std::vector<finding>& found);
-  void forget_old();
+  // Whether one more use can be remembered.
+  [[nodiscard]] bool make_room();
+  // The same that an operation which began before holds until the same end; null: none does.
+  [[nodiscard]] held* find_held(const pending& what);
   [[nodiscard]] bool is_told(const call_list& one, const call_list& two);
   void tell(std::vector<finding> found);
 
@@ -273,6 +284,7 @@ class race_watch {
   // By rank: what it may have seen by a load, which it knows when it goes on. Empty: nothing.
   std::vector<memory_range> polled_;
   by_begin<use> uses_;
+  std::size_t uses_since_look_ = 0;
   std::map<std::pair<int, const void*>, std::vector<by_begin<use>::iterator>> open_uses_;
   std::set<std::pair<int, const void*>> requests_;  // Those of use_owner::request.
   std::set<std::pair<call_list, call_list>> told_;
