@@ -219,6 +219,12 @@ checked_word checked_update(pe_state& me, shmem_ctx_t context, const void* word,
   return {to.operations, at};
 }
 
+void note_updated(const pe_state& me, const void* word, std::size_t bytes, int pe,
+                  bool is_floating) {
+  if (race_watch* const races = races_of(me); races != nullptr)
+    races->take(me.number, name_of_updates(me, word, element_of_update(bytes, is_floating), pe));
+}
+
 void note_fetch(const char* call, const rma::context& operations, const void* fetch,
                 std::size_t bytes, int pe) {
   const pe_state& me = *state_of_caller();

@@ -174,6 +174,9 @@ struct checked_word {
 };
 [[nodiscard]] checked_word checked_update(pe_state& me, shmem_ctx_t context, const void* word,
                                           std::size_t bytes, bool writes, int pe, bool is_floating);
+// In a checked job: the update has returned what was there, and those before it have told what they knew.
+void note_updated(const pe_state& me, const void* word, std::size_t bytes, int pe,
+                  bool is_floating);
 // In a checked job: the old value comes to `fetch` later.
 void note_fetch(const char* call, const rma::context& operations, const void* fetch,
                 std::size_t bytes, int pe);
@@ -187,7 +190,10 @@ template <old_value Old, bool Writes, class T, class Update>
     const checked_word word =
         checked_update(me, context, at, sizeof(T), Writes, pe, std::is_floating_point_v<T>);
     if constexpr (Old == old_value::returned) note_look(me);
-    return update(*me.memory, word.operations, word.at);
+    const T old = update(*me.memory, word.operations, word.at);
+    if constexpr (Old == old_value::returned)
+      note_updated(me, at, sizeof(T), word.at.rank, std::is_floating_point_v<T>);
+    return old;
   });
 }
 // `near(me, word)` carries it out where loads and stores reach the word, `update(memory, context, location)` anywhere.

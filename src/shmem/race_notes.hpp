@@ -54,18 +54,24 @@ inline void note_transfer(const pe_state& me, const transfer& t, const void* the
   else
     races->start(std::move(there_used));
 }
-// A word that an operation changes or fetches at once.
+// What updates of the same type tell each other; those of another type are not atomic to these, and tell them nothing.
+[[nodiscard]] inline std::uint32_t element_of_update(std::size_t bytes, bool is_floating) noexcept {
+  return static_cast<std::uint32_t>(bytes) << 1 | (is_floating ? 1u : 0u);
+}
+[[nodiscard]] inline race_watch::name name_of_updates(const pe_state& me, const void* word,
+                                                      std::uint32_t element, int pe) {
+  return {std::uint64_t{1} << 62 | std::uint64_t{element} << 32 | static_cast<std::uint32_t>(pe),
+          me.symmetric.name_of(word)};
+}
+// A word that an operation changes or fetches at once. Called before it.
 inline void note_word(const pe_state& me, const void* word, std::size_t bytes, bool writes, int pe,
                       bool is_floating = false) {
   race_watch* const races = races_of(me);
   if (races == nullptr) return;
   const std::byte* const at = me.reached(word, 1, bytes, pe);
   if (at == nullptr) return;
-  // Updates of another type are not atomic to these, and tell them nothing.
-  const std::uint32_t element = static_cast<std::uint32_t>(bytes) << 1 | (is_floating ? 1u : 0u);
-  const race_watch::name where{
-      std::uint64_t{1} << 62 | std::uint64_t{element} << 32 | static_cast<std::uint32_t>(pe),
-      me.symmetric.name_of(word)};
+  const std::uint32_t element = element_of_update(bytes, is_floating);
+  const race_watch::name where = name_of_updates(me, word, element, pe);
   races->take(me.number, where);
   races->record_at_once({me.number,
                          writes ? use_kind::update : use_kind::fetch,
