@@ -1,4 +1,5 @@
-// An object that is made when it is first needed, while other threads ask whether it is there.
+// An object that is made when it is first needed, while other threads ask whether it is there. Whoever sees it sees what was
+// written before, by the order of published.hpp.
 #pragma once
 #include <cstddef>
 
@@ -6,7 +7,7 @@
 
 namespace weft {
 
-template <class T>
+template <class T, class Atomics = std_atomics>
 class made_late {
  public:
   made_late() = default;
@@ -32,7 +33,7 @@ class made_late {
 
  private:
   void (*destroy_)(T*) = nullptr;
-  published<T*> made_;
+  published<T*, Atomics> made_;
 };
 
 }  // namespace weft
