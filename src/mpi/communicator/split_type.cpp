@@ -38,12 +38,28 @@ std::size_t by_set(process_set set) {
 
 using places = machine_parts::numbers;
 
-// The number of each part that this rank is in; no_part where its worker is not pinned. Two ranks have the same number only if
-// they are in the same part of the same machine.
-places places_of(const rank_state& r) {
+// Two ranks of `c` have the same number only if they are of one job, and on the same machine. Each job numbers machines by itself:
+// beyond a job the number is that of the first rank of the own job there.
+int number_of_machine(const rank_state& r, const communicator_state& c) {
   const job& j = *r.of;
-  const int node =
-      j.node_of_process.empty() ? 0 : j.node_of_process[static_cast<std::size_t>(j.process)];
+  const auto node_of = [&](int process) {
+    return j.node_of_process.empty() ? 0 : j.node_of_process[static_cast<std::size_t>(process)];
+  };
+  const int own = node_of(j.process);
+  if (!reaches_other_jobs(c)) return own;
+  const auto is_there = [&](int number) {
+    return !is_of_other_job(*r.shared, number) &&
+           node_of(j.places[static_cast<std::size_t>(number)].process) == own;
+  };
+  int first = 0;
+  while (!is_there(c.to(first).number)) ++first;  // At the caller's own at last.
+  return first;
+}
+
+// The number of each part that this rank is in; no_part where its worker is not pinned. Two ranks of `c` have the same number only
+// if they are in the same part of the same machine.
+places places_of(const rank_state& r, const communicator_state& c) {
+  const int node = number_of_machine(r, c);
   places here = parts_of_machine().around(r.home->core());
   constexpr int parts_max = 1 << 16, machines_max = std::numeric_limits<int>::max() / parts_max;
   for (int& number : here)
@@ -124,7 +140,7 @@ std::string resource_name(std::size_t part) {
 
 // The color for split_by_color(): the number of this rank's part or set, or MPI_UNDEFINED. `split_type` has been checked.
 int color_of(state& me, communicator_object& c, int split_type, MPI_Info info) {
-  const places here = places_of(me.rank);
+  const places here = places_of(me.rank, *c.shared);
   const std::size_t asked = split_type == MPI_COMM_TYPE_SHARED
                                 ? static_cast<std::size_t>(part_kind::machine)
                             : split_type == MPI_COMM_TYPE_HW_UNGUIDED ? unguided

@@ -96,6 +96,11 @@ static void talk(MPI_Comm between, int is_parent) {
                MPI_ERR_UNSUPPORTED_OPERATION);
   MPI_Info_free(&set);
   MPI_Comm_set_errhandler(merged, MPI_ERRORS_ARE_FATAL);
+  /* Each job numbers machines by itself, and shares no memory with the other. */
+  MPI_Comm_split_type(merged, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &copy);
+  MPI_Comm_size(copy, &value);
+  EXPECT_INT(value, own);
+  MPI_Comm_free(&copy);
   /* Each job knows where its own ranks are: nobody moves. */
   const int before = (place + total - total / 2) % total, behind = (place + total / 2) % total;
   int from, to;
