@@ -22,6 +22,8 @@ extern int omp_get_num_threads(void);
   __typeof__(&name) next = atomic_load_explicit(&known, memory_order_relaxed);     \
   if (next == NULL) {                                                              \
     next = (__extension__(__typeof__(&name)) dlsym(RTLD_NEXT, #name));             \
+    /* The run time may come before this in the order of names, where a library brings MPI. */ \
+    if (next == NULL) next = (__extension__(__typeof__(&name)) dlsym(RTLD_DEFAULT, #name));    \
     atomic_store_explicit(&known, next, memory_order_relaxed);                     \
   }
 
