@@ -52,13 +52,26 @@ bool is_default(const resolved_options& resolved, std::string_view name) {
          setting_source::default_value;
 }
 
+// As many processes as a launcher of others says that it has started, of which each is to have a rank; 1 where none has.
+int processes_of_launcher() {
+  const char* counts[] = {nullptr, nullptr};
+  if (::secure_getenv("PMI_FD") != nullptr)
+    counts[0] = ::secure_getenv("PMI_SIZE");
+  else if (::secure_getenv("PMIX_NAMESPACE") != nullptr && ::secure_getenv("PMIX_RANK") != nullptr)
+    counts[0] = ::secure_getenv("OMPI_COMM_WORLD_SIZE"),
+    counts[1] = ::secure_getenv("SLURM_STEP_NUM_TASKS");
+  for (const char* const count : counts)
+    if (count != nullptr && std::atoi(count) > 0) return std::atoi(count);
+  return 1;
+}
+
 }  // namespace
 
 resolved_options program_options(int& argc, char** argv) {
   resolved_options resolved = resolve_options(argc, argv);
   // weftrun names the number when its user does not.
   if (is_default(resolved, "ranks") && ::secure_getenv("WEFT_JOB") == nullptr)
-    resolved.values.ranks = 1;
+    resolved.values.ranks = processes_of_launcher();
   if (is_default(resolved, "stack")) {
     const options& how = resolved.values;
     const int ranks = how.ranks == 0 ? static_cast<int>(machine_topology().threads.size())

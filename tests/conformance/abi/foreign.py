@@ -1,6 +1,7 @@
 """foreign.py WEFTRUN HOME CC [MPICC]: programs that weft's wrappers have not linked, as they come: in folders of another MPI, with tools
 before them, and those that cannot run, of which one line says why. MPICC is MPICH's before version 5."""
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -37,6 +38,15 @@ int MPI_Allreduce(const void* in, void* out, int count, MPI_Datatype type, MPI_O
   PMPI_Comm_rank(comm, &rank);
   if (rank == 0) puts("tool"), fflush(stdout);
   return PMPI_Allreduce(in, out, count, type, op, comm);
+}
+"""
+TEAMS = r"""
+int begin(int, char**);
+int main(int argc, char** argv) {
+  int threads = 0;
+#pragma omp parallel reduction(+ : threads)
+  threads += 1;
+  return threads == 2 ? begin(argc, argv) : 3;
 }
 """
 failures = []
@@ -138,6 +148,10 @@ def main(folder):
     expect("a function that does not exist, in a library", run(WEFTRUN, "-n", 3, through), 2, "", f"calls MPI_Frobnicate() in {wanting}")
     open_mpi = compiled(folder / "open_mpi", "int MPI_Init(void); int main(void) { return MPI_Init(); }", other / "libmpi.so.40")
     expect("Open MPI", run(WEFTRUN, "-n", 3, open_mpi), 2, "", "is linked with Open MPI (libmpi.so.40), whose handles are addresses")
+    # Launchers of others, which start a process for each rank.
+    for launcher in ("mpiexec.mpich", "-n", "3"), ("mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n", "3"):
+        if shutil.which(launcher[0]):
+            expect(f"by {launcher[0]}", run(*launcher, hello, environment={"LD_LIBRARY_PATH": HOME}), 0, right)
     if MPICC:
         by_mpich(folder, right)
 
@@ -153,6 +167,9 @@ def by_mpich(folder, right):
     for shape in ("--processes", 1), ("--ranks-per-process", 1):
         expect(f"of MPICH, with a tool before it, {shape}", run(WEFTRUN, "-n", 3, *shape, hello, environment={"LD_PRELOAD": str(tool)}), 0,
                "tool\n" + right)
+    library = compiled_by_mpich(folder / "libuser_of_mpich.so", HELLO.replace("int main", "int begin"), "-shared", "-fPIC")
+    teams = compiled(folder / "teams", TEAMS, library, f"-Wl,-rpath,{folder}", "-fopenmp")  # OpenMP's library before that of MPI.
+    expect("of MPICH, through a library, with OpenMP", run(WEFTRUN, "-n", 3, teams, environment={"OMP_NUM_THREADS": "2"}), 0, right)
     older = (folder / "of_mpi12")  # As MPICH's own builds, Intel's and others call it.
     older.write_bytes(hello.read_bytes().replace(b"libmpich.so.12\0", b"libmpi.so.12\0\0\0"))
     older.chmod(0o755)
