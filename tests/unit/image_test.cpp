@@ -13,6 +13,7 @@
 #include <string>
 #include <thread>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/format.hpp"
@@ -1031,11 +1032,15 @@ TEST(weftrun, says_that_a_program_was_not_built_with_weft) {
 
 TEST(weftrun, refuses_a_program_of_another_mpi) {
   const scratch_directory directory;
-  std::ofstream(directory / "other") << "\177ELF libmpi.so.40";
-  const outcome ran = shell("./weftrun -n 2 " + (directory / "other"));
-  EXPECT_EQ(ran.status, 2);
-  EXPECT_NE(ran.text.find("is linked with another MPI"), std::string::npos) << ran.text;
-  EXPECT_EQ(lines_of(ran.text).size(), 1u) << ran.text;
+  for (const auto& [library, said] :
+       {std::pair{"libmpi.so.40", "is linked with Open MPI (libmpi.so.40)"},
+        std::pair{"libmpi.so.20", "is linked with another MPI"}}) {
+    std::ofstream(directory / "other") << "\177ELF " << library;
+    const outcome ran = shell("./weftrun -n 2 " + (directory / "other"));
+    EXPECT_EQ(ran.status, 2);
+    EXPECT_NE(ran.text.find(said), std::string::npos) << ran.text;
+    EXPECT_EQ(lines_of(ran.text).size(), 1u) << ran.text;
+  }
 }
 
 // --- The wrappers -----------------------------------------------------------------------------------
