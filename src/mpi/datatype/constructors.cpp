@@ -221,11 +221,16 @@ MPI_Datatype weft::mpi::duplicate_of(state& me, MPI_Datatype oldtype) {
   try {
     copy_attributes(me, oldtype, handle_of(made));
   } catch (...) {
-    delete_attributes(me, handle_of(made));
-    release(me, made);
+    free_datatype(me, made);
     throw;
   }
   return handle_of(made);
+}
+
+void weft::mpi::free_datatype(state& me, datatype_object& type) {
+  delete_attributes(me, handle_of(type));
+  if (me.births != nullptr) me.births->ended(object_kind::datatype, &type);
+  release(me, type);
 }
 
 WEFT_MPI_FUNCTION(int, MPI_Type_dup, (MPI_Datatype oldtype, MPI_Datatype* newtype)) {
@@ -258,10 +263,8 @@ WEFT_MPI_FUNCTION(int, MPI_Type_free, (MPI_Datatype * datatype)) {
         datatype_object& t = own_datatype(datatype, "freed");
         if (t.basic != nullptr)
           fail(MPI_ERR_TYPE, "{} lasts as long as the library, and cannot be freed", t.name);
-        delete_attributes(me, *datatype);
+        free_datatype(me, t);
         *datatype = MPI_DATATYPE_NULL;
-        if (me.births != nullptr) me.births->ended(object_kind::datatype, &t);
-        release(me, t);
       },
       datatype);
 }

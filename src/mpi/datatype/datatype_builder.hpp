@@ -35,6 +35,8 @@ void hold(datatype_object& type) noexcept;
 
 // What MPI_Type_dup makes of a datatype, with copies of its attributes. Throws what a copy function has returned.
 [[nodiscard]] MPI_Datatype duplicate_of(state& me, MPI_Datatype oldtype);
+// What MPI_Type_free does with one that has a handle. Throws what a delete function has returned; then the datatype stays.
+void free_datatype(state& me, datatype_object& type);
 
 // An array of the program, as large counts. `what` names it in errors.
 template <class Number>

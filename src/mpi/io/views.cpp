@@ -209,8 +209,14 @@ WEFT_MPI_FUNCTION(int, MPI_File_get_view,
     check_not_null(filetype, "filetype");
     check_not_null(datarep, "datarep");
     *disp = static_cast<MPI_Offset>(f.view->displacement());
-    *etype = told_type(me, *f.etype);
-    *filetype = told_type(me, *f.filetype);
+    const MPI_Datatype element = told_type(me, *f.etype);
+    try {
+      *filetype = told_type(me, *f.filetype);
+    } catch (...) {
+      if (f.etype->made != nullptr) free_datatype(me, checked_datatype(element));
+      throw;
+    }
+    *etype = element;
     std::strcpy(datarep, f.representation->name.c_str());
   });
 }
