@@ -94,11 +94,11 @@ inline void note_fence(const pe_state& me, const rma::context& operations) {
   if (race_watch* const races = races_of(me); races != nullptr)
     races->over(me.number, {&operations, -1}, race_watch::which::writes);
 }
-// What comes may be an answer to what this PE has put.
-inline void note_learnt(const pe_state& me) {
+// The PE has seen words change. What comes may be an answer to what it has put.
+inline void note_learnt(const pe_state& me, const void* words, std::size_t bytes) {
   race_watch* const races = races_of(me);
   if (races == nullptr) return;
-  races->take_all(me.number);
+  races->arrived(me.number, memory_range::of(words, bytes));
   races->end_of_answered(me.number);
 }
 // A collective has written there.

@@ -2,7 +2,7 @@
 
    CASE got: rank 0 reads 4 bytes in load_.*, while shmem_int_get_nbi, called in .*, may still write them
    CASE put: rank 1 reads 4 bytes in load_.* and nothing orders the two|by shmem_int_put in .*, and rank 1 reads
-   CASE no_quiet: by shmem_int_put_nbi in .*, and rank 1 reads .* nothing orders the two
+   CASE waited: by shmem_int_p in .*, and rank 1 reads|rank 1 reads .*, and rank 0 writes 4 bytes by shmem_int_p
    CASE atomic: by an atomic operation in .*, and rank 1 writes|rank 1 writes .*, and rank 0 writes 4 bytes by an atomic operation
 */
 #include <shmem.h>
@@ -52,6 +52,15 @@ int main(int argc, char **argv) {
     if (wrong && me == 0) shmem_int_put_nbi(&word, &value, 1, 1);
     shmem_sync_all();
     if (me == 1) load_value(&word);
+    shmem_barrier_all();
+  }
+  if (is_case("waited")) {
+    if (me == 0) {
+      shmem_int_p(&flag, 5, 1);
+    } else {
+      if (!wrong) shmem_int_wait_until(&flag, SHMEM_CMP_EQ, 5);
+      load_value(&flag); /* What has been waited for may be read. */
+    }
     shmem_barrier_all();
   }
   if (is_case("atomic")) {
