@@ -461,5 +461,96 @@ TEST(epochs_of_groups, order_origin_and_target) {
   }
 }
 
+TEST(a_load_that_polls_a_window, is_no_error_and_orders_what_comes_after) {
+  if (sanitized) GTEST_SKIP() << "the sanitizer has the calls of instrumented code";
+  const failed_job job = checked(2, [](communicator& world) {
+    window w;
+    MPI_Win_lock_all(0, w.handle);
+    if (world.rank() == 0) {
+      const int value = 1;
+      MPI_Put(&value, 1, MPI_INT, 1, 1, 1, MPI_INT, w.handle);
+      MPI_Win_flush(1, w.handle);
+      MPI_Put(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, w.handle);
+    } else {
+      for (int flag = 0; load(w.memory[0]) == 0;)
+        MPI_Iprobe(0, 5, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+      store(w.memory[0], 2);
+      store(w.memory[1], 2);
+    }
+    MPI_Win_unlock_all(w.handle);
+  });
+  EXPECT_EQ(job.status, 0) << job.text;
+  EXPECT_LE(findings_of(job), 1u) << job.text;
+  EXPECT_EQ(count_of(job.text, "check: error"), 0u) << job.text;
+}
+
+TEST(a_request_of_a_window, that_is_made_again_ends_what_it_has_started) {
+  if (sanitized) GTEST_SKIP() << "the sanitizer has the calls of instrumented code";
+  expect_clean(checked(2, [](communicator& world) {
+    window w;
+    MPI_Win_lock_all(0, w.handle);
+    if (world.rank() == 0) {
+      int value = 0;
+      MPI_Request between = MPI_REQUEST_NULL;  // Where the first request was.
+      for (int i = 0; i < 2; ++i) {
+        MPI_Request request;
+        MPI_Rget(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, w.handle, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (i == 0) MPI_Irecv(nullptr, 0, MPI_INT, 1, 6, MPI_COMM_WORLD, &between);
+      }
+      MPI_Wait(&between, MPI_STATUS_IGNORE);
+      MPI_Send(nullptr, 0, MPI_INT, 1, 5, MPI_COMM_WORLD);
+    } else {
+      MPI_Send(nullptr, 0, MPI_INT, 0, 6, MPI_COMM_WORLD);
+      MPI_Recv(nullptr, 0, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      store(w.memory[0], 2);
+    }
+    MPI_Win_unlock_all(w.handle);
+  }));
+}
+
+TEST(a_message_behind_one_that_was_cancelled, orders_what_its_sender_had_done) {
+  if (sanitized) GTEST_SKIP() << "the sanitizer has the calls of instrumented code";
+  expect_clean(checked(2, [](communicator& world) {
+    window w;
+    MPI_Win_lock_all(0, w.handle);
+    const int value = 1;
+    if (world.rank() == 0) {
+      MPI_Request request;
+      MPI_Issend(&value, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, &request);
+      MPI_Cancel(&request);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+      MPI_Send(nullptr, 0, MPI_INT, 1, 6, MPI_COMM_WORLD);
+      MPI_Put(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, w.handle);
+      MPI_Win_flush(1, w.handle);
+      MPI_Send(&value, 1, MPI_INT, 1, 5, MPI_COMM_WORLD);
+    } else {
+      int got = 0;
+      MPI_Recv(nullptr, 0, MPI_INT, 0, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      MPI_Recv(&got, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      store(w.memory[0], 2);
+    }
+    MPI_Win_unlock_all(w.handle);
+  }));
+}
+
+TEST(memory_of_a_dynamic_window, is_the_ranks_own_when_the_window_is_freed) {
+  if (sanitized) GTEST_SKIP() << "the sanitizer has the calls of instrumented code";
+  expect_clean(checked(2, [](communicator& world) {
+    int memory = 0;
+    MPI_Win dynamic;
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &dynamic);
+    MPI_Win_attach(dynamic, &memory, sizeof memory);
+    MPI_Win_free(&dynamic);
+    // Each rank reaches the other's memory as a thread of the program may.
+    int* both[2] = {};
+    int* const mine = &memory;
+    MPI_Allgather(&mine, sizeof mine, MPI_BYTE, both, sizeof mine, MPI_BYTE, MPI_COMM_WORLD);
+    store(*both[1 - world.rank()], 1);
+    store(memory, 2);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }));
+}
+
 }  // namespace
 }  // namespace weft
