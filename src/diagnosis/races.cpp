@@ -379,8 +379,7 @@ bool race_watch::conflict(const use& one, const use& two) {
 
 bool race_watch::is_poll(const use& load, const use& other) {
   if (load.kind != use_kind::load || load.call != nullptr ||
-      load.element_bytes > loaded_bytes_max || load.rank == other.rank ||
-      (other.kind != use_kind::put && other.kind != use_kind::update))
+      load.element_bytes > loaded_bytes_max || load.rank == other.rank)
     return false;
   bool may_be = false;
   exposed_.each_overlap(load.where,

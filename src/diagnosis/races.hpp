@@ -129,7 +129,7 @@ class race_watch {
   void end_of_request(int rank, const void* request);
 
   // --- Memory that other ranks reach -----------------------------------------------------------------
-  // `may_be_polled`: a load of the program beside an operation is no error there, but its value is not determined.
+  // `may_be_polled`: a load of the program beside what another rank writes is no error there, but its value is not determined.
   void expose(int rank, memory_range where, bool may_be_polled = false);
   // `begin`: of memory that the rank has exposed.
   void hide(int rank, const void* begin);
