@@ -1,6 +1,7 @@
 /* Likewise, for OpenSHMEM. */
 #include <sched.h>
 #include <shmem.h>
+#include <shmemx.h>
 #include <stdio.h>
 
 enum { rounds = 300 };
@@ -76,12 +77,36 @@ static void by_ends(int me) {
   shmem_barrier_all();
 }
 
+/* A handler knows what the sender knew, and who has waited for all handlers what they have done. */
+static void take(void *payload, size_t length, void *args_r, void *args_p, int source) {
+  load_value(&value);
+  if (value != 1) printf("wrong\n");
+  store_value(&value, 0);
+}
+static void by_active_messages(int me) {
+  const int one = 1;
+  int id;
+  shmemx_am_set_handler_all(take, NULL, &id);
+  for (int i = 0; i < rounds; ++i) {
+    if (me == 0) {
+      shmem_int_put(&value, &one, 1, 1);
+      shmem_quiet();
+      shmemx_am_send_nbi(id, NULL, 0, 1);
+      shmemx_am_quiet(NULL);
+    } else {
+      shmemx_am_wait(NULL);
+    }
+  }
+  shmem_barrier_all();
+}
+
 int main(void) {
   shmem_init();
   const int me = shmem_my_pe();
   by_tests(me);
   by_updates(me);
   by_ends(me);
+  by_active_messages(me);
   shmem_finalize();
   return sum == 0x7fffffff;
 }
