@@ -559,27 +559,6 @@ void race_watch::look(int rank, memory_range where, bool is_write, const char* c
   tell(std::move(found));
 }
 
-void race_watch::arrived(int rank, memory_range words) {
-  {
-    const guard locked(*this);
-    std::vector<by_begin<use>::iterator> there;
-    uses_.each_overlap(words, [&](const auto& at) {
-      const use& u = at->second;
-      const bool is_all_there = words.begin <= u.where.begin && u.where.end <= words.end;
-      if (!u.is_over && is_all_there && u.rank != rank) there.push_back(at);
-      return false;
-    });
-    for (const auto& at : there) {
-      use& u = at->second;
-      const auto writer = static_cast<std::size_t>(u.rank);
-      u.is_over = true;
-      u.when = clocks_[writer][writer];
-      std::erase(open_uses_[{u.rank, u.of.of}], at);
-    }
-  }
-  take_all(rank);
-}
-
 void race_watch::touch(int rank, memory_range where, bool is_write, const char* call,
                        const call_list& calls) {
   if (where.begin >= where.end) return;

@@ -152,8 +152,8 @@ class race_watch {
   // The operations of the owner are over at their targets: all, or those that only read, or those that write.
   enum class which : std::uint8_t { all, reads, writes };
   void over(int rank, const use_owner& of, which those);
-  // The rank has seen words of its own memory change: what others write there is there.
-  void arrived(int rank, memory_range words);
+  // The rank has seen there what others have written: those operations are over, and it may have learnt anything.
+  void seen(int rank, memory_range where);
   // Of what a call of the rank, or the program itself, loads or stores. `call` is null for the program, which is at `calls`.
   void touch(int rank, memory_range where, bool writes, const char* call, const call_list& calls);
   // Of what a call of the rank is about to use: compares it with what operations under way use at this rank.

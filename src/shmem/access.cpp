@@ -198,7 +198,7 @@ std::uint64_t signal_fetch(const char* call, const std::uint64_t* signal_address
     check_symmetric(me, "sig_addr", signal_address, sizeof *signal_address);
     note_look(me);
     const std::uint64_t seen = rma::initiator::look(signal_address);
-    note_learnt(me, signal_address, sizeof *signal_address);
+    note_learnt(me, memory_range::of(signal_address, sizeof *signal_address));
     return seen;
   });
 }

@@ -94,11 +94,11 @@ inline void note_fence(const pe_state& me, const rma::context& operations) {
   if (race_watch* const races = races_of(me); races != nullptr)
     races->over(me.number, {&operations, -1}, race_watch::which::writes);
 }
-// The PE has seen words change. What comes may be an answer to what it has put.
-inline void note_learnt(const pe_state& me, const void* words, std::size_t bytes) {
+// The PE has learnt something, by words that it has seen or by a message. What comes may be an answer to what it has put.
+inline void note_learnt(const pe_state& me, const memory_range& words = {}) {
   race_watch* const races = races_of(me);
   if (races == nullptr) return;
-  races->arrived(me.number, memory_range::of(words, bytes));
+  races->seen(me.number, words);
   races->end_of_answered(me.number);
 }
 // A collective has written there.

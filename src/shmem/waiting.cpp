@@ -60,16 +60,11 @@ void check_comparison(int comparison) {
 }
 
 void check_words(pe_state& me, const void* words, std::size_t count, std::size_t element) {
-  const std::size_t bytes = checked_bytes(count, element);
-  check_symmetric(me, count == 1 ? "ivar" : "ivars", words, bytes);
-  note_learnt(me, words, bytes);  // By a test, which looks next.
+  check_symmetric(me, count == 1 ? "ivar" : "ivars", words, checked_bytes(count, element));
 }
 
 void note_seen(const pe_state& me, const void* words, std::size_t bytes) {
-  race_watch* const races = races_of(me);
-  if (races == nullptr) return;
-  note_learnt(me);
-  races->seen(me.number, memory_range::of(words, bytes));
+  note_learnt(me, memory_range::of(words, bytes));
 }
 
 void wait_for_memory(pe_state& me, const char* call, const waited_word& what,
@@ -90,7 +85,7 @@ void wait_for_memory(pe_state& me, const char* call, const waited_word& what,
           what.is_lock ? profile::wait_state::lock : profile::wait_state::late_signal,
           [&] { return keys_of(me, what); }});
   me.memory->wait_until([over, subject]() noexcept { return over(subject); }, said);
-  if (!what.is_lock) note_learnt(me, what.word, what.count * what.element);
+  if (!what.is_lock) note_seen(me, what.word, what.count * what.element);
   me.looks_left = looks_in_a_row_max;
 }
 
