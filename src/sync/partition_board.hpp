@@ -9,12 +9,12 @@
 //   - the sender's thread that completes the last group: everything that is left, where the receiver has begun
 //
 //   R1 mark:  turn ready           -- A1 take:         load ready       the copier sees what was written to the partition
-//   S3 begin_receiving: receiving_ -- A2 mark:         load receiving_  the copier sees that the memory is free
+//   S3 begin_receiving: receiving_ -- A2 complete_group: load receiving_ the copier sees that the memory is free
 //   R3 settle: fetch_sub left_     -- A3 settle: fetch_sub left_        who settles the last sees all copies
 //                                  -- A4 all_settled:  load left_       and so does who asks for it
 //   R4 take:  turn arrived         -- A5 have_arrived: load arrived     the receiver sees the partition
-//   R5 mark:  fetch_sub open_      -- A6 mark: fetch_sub open_          who completes the last group sees all that is ready
-//   S1 mark:  store all_ready_, S2 load receiving_  -- S3 store receiving_, S4 load all_ready_
+//   R5 complete_group: fetch_sub open_ -- A6 the same                   who completes the last group sees all that is ready
+//   S1 complete_group: store all_ready_, S2 load receiving_  -- S3 store receiving_, S4 load all_ready_
 //             at least one of the two sees the other, and takes all that is ready: no partition is left behind
 //
 // A round ends when all partitions have arrived and the last group has been settled by who has completed it. Every thread of
@@ -35,9 +35,9 @@
 namespace weft {
 
 enum class partition_turn : std::uint8_t {
-  going_on,  // Others end the round.
-  ended,     // It has ended: the caller tells both sides.
-  twice,     // The partition was ready already.
+  group_open,      // Others complete the group.
+  group_complete,  // The caller calls complete_group().
+  twice,           // The partition was ready already.
 };
 
 // `WordParts`: partitions in a word, 64 but in tests.
@@ -71,10 +71,9 @@ class partition_board {
                 std::memory_order_relaxed);  // And one for who completes the last group.
   }
 
-  // Called by the sender's threads: partition `p` is ready in `round`. `copy(first, which)` copies the partitions first + b for
-  // the bits b of `which`.
-  template <class Copy>
-  [[nodiscard]] partition_turn mark(std::size_t p, std::uint32_t round, const Copy& copy) {
+  // Called by the sender's threads: partition `p` is ready in `round`. After `group_complete` the caller calls complete_group(),
+  // else it touches the board no more.
+  [[nodiscard]] partition_turn mark(std::size_t p, std::uint32_t round) noexcept {
     auto& ready = ready_of(p / WordParts);
     const bits one = bits{1} << (p % WordParts);
     const bits group = group_of(p);
@@ -85,12 +84,18 @@ class partition_board {
     } while (!ready.compare_exchange_weak(before, before ^ one, Atomics::release("R1"),
                                           std::memory_order_relaxed));
     // From here on the board may be gone, unless the group is this thread's to count.
-    if ((turned(before ^ one, round) & group) != group) return partition_turn::going_on;
+    return (turned(before ^ one, round) & group) == group ? partition_turn::group_complete
+                                                          : partition_turn::group_open;
+  }
+  // `copy(first, which)` copies the partitions first + b for the bits b of `which`. True: the round has ended, and the caller
+  // tells both sides.
+  template <class Copy>
+  [[nodiscard]] bool complete_group(std::size_t p, std::uint32_t round, const Copy& copy) {
     if (receiving_.load(Atomics::acquire("A2")) == round) (void)take(p / WordParts, round, copy);
-    if (open_.fetch_sub(1, Atomics::acq_rel("A6", "R5")) != 1) return partition_turn::going_on;
+    if (open_.fetch_sub(1, Atomics::acq_rel("A6", "R5")) != 1) return false;
     all_ready_.store(round, Atomics::seq_cst("S1"));
     if (receiving_.load(Atomics::seq_cst("S2")) == round) (void)take_all(round, copy);
-    return settle(1) ? partition_turn::ended : partition_turn::going_on;
+    return settle(1);
   }
 
   // Called by the receiver: its memory is free for this round. True: the round has ended, and the caller tells both sides.

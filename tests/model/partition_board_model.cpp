@@ -37,6 +37,12 @@ struct exchange {
   [[nodiscard]] auto copier() {
     return [this](std::size_t first, std::uint64_t which) { copy(first, which); };
   }
+  void make_ready(std::size_t p, std::uint32_t round) {
+    board& b = *partitions_of;
+    const partition_turn turn = b.mark(p, round);
+    model::require(turn != partition_turn::twice, "ready once");
+    if (turn == partition_turn::group_complete && b.complete_group(p, round, copier())) end(round);
+  }
   // The mail to both sides.
   void end(std::uint32_t round) {
     sent.store(round, std::memory_order_release);
@@ -68,9 +74,7 @@ model::setup rounds(std::size_t partitions, std::size_t together, std::uint32_t 
             await(e->begun, r);
           }
           e->source[p].set(value_of(p, r));
-          const partition_turn turn = e->partitions_of->mark(p, r, e->copier());
-          model::require(turn != partition_turn::twice, "ready once");
-          if (turn == partition_turn::ended) e->end(r);
+          e->make_ready(p, r);
           await(e->sent, r);
         }
       });
@@ -140,7 +144,7 @@ model::setup observed() {
     for (std::size_t p = 0; p < partitions; ++p)
       scene.threads.push_back([=] {
         e->source[p].set(value_of(p, 1));
-        (void)e->partitions_of->mark(p, 1, e->copier());
+        e->make_ready(p, 1);
       });
     scene.threads.push_back([=] {
       model::wait_until([&] { return e->partitions_of->all_settled(); });
@@ -160,7 +164,7 @@ model::setup ready_twice() {
     scenario scene;
     for (int t = 0; t < 2; ++t)
       scene.threads.push_back([=] {
-        if (e->partitions_of->mark(0, 1, e->copier()) == partition_turn::twice)
+        if (e->partitions_of->mark(0, 1) == partition_turn::twice)
           told->fetch_add(1, std::memory_order_relaxed);
       });
     scene.check = [=] { return told->load(std::memory_order_relaxed) == 1; };

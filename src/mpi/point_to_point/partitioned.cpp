@@ -189,12 +189,11 @@ void end_round(const partitioned_channel& c, worker* waiting, const char* call) 
   finish_rendezvous(*here, {c.send.op, nullptr, 0, c.send.worker});
 }
 
-// Others may end the round, and both requests be freed, before it returns.
-partition_turn mark(partitioned_channel& c, std::size_t p, std::uint32_t round, const char* call) {
+// Called by who has completed a group: others may end the round, and both requests be freed, before it returns.
+[[gnu::noinline]] void complete_group(partitioned_channel& c, std::size_t p, std::uint32_t round,
+                                      const char* call) {
   worker* const waiting = c.waiting;
-  const partition_turn turn = c.storage->mark(p, round, c.copier());
-  if (turn == partition_turn::ended) end_round(c, waiting, call);
-  return turn;
+  if (c.storage->complete_group(p, round, c.copier())) end_round(c, waiting, call);
 }
 
 [[noreturn, gnu::cold]] void fail_partition(const partitioned_message& m, int partition) {
@@ -229,8 +228,13 @@ void mark_ready(partitioned_message& m, int partition, const char* call) {
   if (partition < 0 || partition >= m.partitions) [[unlikely]]
     fail_partition(m, partition);
   if (m.channel == nullptr) return;  // To nobody.
-  if (mark(*m.channel, static_cast<std::size_t>(partition), m.round, call) == partition_turn::twice)
-      [[unlikely]]
+  partitioned_channel& c = *m.channel;
+  const auto p = static_cast<std::size_t>(partition);
+  const std::uint32_t round = m.round;
+  const partition_turn turn = c.storage->mark(p, round);
+  if (turn == partition_turn::group_complete)
+    complete_group(c, p, round, call);
+  else if (turn == partition_turn::twice) [[unlikely]]
     fail_twice(partition);
 }
 
@@ -301,13 +305,26 @@ void look_for(const request_object& r, int partition, int* flag) {
   *flag = !r.active || has_arrived(r, m, partition, "MPI_Parrived") ? 1 : 0;
 }
 
+// What most calls of MPI_Parrived find: a partition of an active request that has arrived, of a message whose sides have equal
+// partitions.
+bool arrived_at_once(MPI_Request request, int partition) noexcept {
+  const auto* const r = find_object<request_object>(request);
+  if (r == nullptr || !r->active || !r->is_partitioned()) return false;
+  const partitioned_message& m = *r->details->partitions;
+  if (m.sends || m.channel == nullptr || partition < 0 || partition >= m.partitions) return false;
+  const partitioned_channel& c = *m.channel;
+  const partition_board<>* const board = c.board.value();
+  const auto p = static_cast<std::size_t>(partition);
+  return board != nullptr && c.are_alike && p < board->count() && board->has_arrived(p, m.round);
+}
+
 // Whether the message comes from another process: then nobody but the worker can tell whether it has come.
 bool comes_from_elsewhere(const request_object& r) {
   return r.details->partitions->channel == nullptr && !r.from_nobody;
 }
 
 // The first look takes no lock. One that finds nothing lets others of the worker run, as a failed test does.
-int arrived(MPI_Request request, int partition, int* flag) {
+[[gnu::noinline]] int arrived(MPI_Request request, int partition, int* flag) {
   try {
     const request_object& r = checked_partitions(request, false);
     if (!comes_from_elsewhere(r)) {
@@ -578,7 +595,8 @@ void start_partitioned(state& me, request_object& r) {
     watch(me, op, d.made_by);
   }
   // Of no partitions the board has one, which is ready at once.
-  if (m.partitions == 0) (void)mark(*m.channel, 0, m.round, "MPI_Start");
+  if (m.partitions == 0 && board.mark(0, m.round) == partition_turn::group_complete)
+    complete_group(*m.channel, 0, m.round, "MPI_Start");
 }
 
 }  // namespace weft::mpi
@@ -630,5 +648,9 @@ WEFT_MPI_FUNCTION(int, MPI_Pready_list,
       length, static_cast<const void*>(array_of_partitions));
 }
 WEFT_MPI_FUNCTION(int, MPI_Parrived, (MPI_Request request, int partition, int* flag)) {
+  if (flag != nullptr && arrived_at_once(request, partition)) [[likely]] {
+    *flag = 1;
+    return MPI_SUCCESS;
+  }
   return arrived(request, partition, flag);
 }
