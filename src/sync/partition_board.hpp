@@ -87,6 +87,10 @@ class partition_board {
     return (turned(before ^ one, round) & group) == group ? partition_turn::group_complete
                                                           : partition_turn::group_open;
   }
+  // Called by the sender's threads. Relaxed: it only says whether it pays to ask for the receiver's memory.
+  [[nodiscard]] bool seems_receiving(std::uint32_t round) const noexcept {
+    return receiving_.load(std::memory_order_relaxed) == round;
+  }
   // `copy(first, which)` copies the partitions first + b for the bits b of `which`. True: the round has ended, and the caller
   // tells both sides.
   template <class Copy>

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/prefetch.hpp"
 #include "collective/collectives.hpp"
 #include "collective/control_messages.hpp"
 #include "collective/named_messages.hpp"
@@ -58,6 +59,9 @@ struct partitioned_channel {
   published<partition_board<>*> board{nullptr};
   partitioned_side send;
   partitioned_side receive;
+  // The receiver's memory, where it lies in a row and partitions are small: who makes one ready asks for its lines, which
+  // belong to the receiver's core, before the group is copied. Nothing is read or written by this address.
+  published<const std::byte*> target{nullptr};
   bool are_alike = false;  // Partitions of both sides have equally many bytes.
   message_status told;     // What the receiver's status says.
   // Of a message to another process: the sender's home, which waits for the last partition. Then there is no receiver here.
@@ -196,6 +200,14 @@ void end_round(const partitioned_channel& c, worker* waiting, const char* call) 
   if (c.storage->complete_group(p, round, c.copier())) end_round(c, waiting, call);
 }
 
+inline void ask_for_target(const partitioned_channel& c, std::size_t p, std::uint32_t round) {
+  const std::byte* const target = c.target.hint();
+  if (target == nullptr || !c.storage->seems_receiving(round)) return;
+  const std::byte* line = target + p * c.send.part_bytes;
+  for (const std::byte* const end = line + c.send.part_bytes; line < end; line += cache_line)
+    prefetch_for_writing(line);
+}
+
 [[noreturn, gnu::cold]] void fail_partition(const partitioned_message& m, int partition) {
   fail(MPI_ERR_ARG, "partition {}: the request has partitions 0 to {}", partition,
        m.partitions - 1);
@@ -231,6 +243,7 @@ void mark_ready(partitioned_message& m, int partition, const char* call) {
   partitioned_channel& c = *m.channel;
   const auto p = static_cast<std::size_t>(partition);
   const std::uint32_t round = m.round;
+  ask_for_target(c, p, round);
   const partition_turn turn = c.storage->mark(p, round);
   if (turn == partition_turn::group_complete)
     complete_group(c, p, round, call);
@@ -495,6 +508,8 @@ void make(state& me, const arguments& a, bool sends, MPI_Request* request, const
       (sends ? c.send : c.receive) = side;
       // Right as soon as both are there; the sender does not read it.
       c.are_alike = c.send.part_bytes == c.receive.part_bytes && side.part_bytes != 0;
+      if (!sends && side.where.contiguous() && side.part_bytes < copied_together_bytes)
+        c.target.publish(side.where.flat().data());
       if (!sends) return;
       c.told = {own, a.tag, side.where.size()};
       make_board(c, a.partitions);
