@@ -66,8 +66,11 @@ struct partitioned_channel {
   message_status told;     // What the receiver's status says.
   // Of a message to another process: the sender's home, which waits for the last partition. Then there is no receiver here.
   worker* waiting = nullptr;
-  std::uint32_t early_round =
-      0;  // The receiver has begun before there was a board. Under the lock of `meeting`.
+  // Under the lock of `meeting`:
+  std::uint32_t early_round = 0;  // The receiver has begun before there was a board.
+  std::uint32_t rounds_sent = 0;  // Once the sender begins no more rounds: how many it has begun.
+  bool sender_has_left = false;
+  std::uint32_t awaited_round = 0;  // The receiver waits for it in MPI_Finalize.
 
   // Copies the partitions first + b for the bits b of `which`.
   void copy(std::size_t first, std::uint64_t which) const {
@@ -133,9 +136,23 @@ struct partitioned_message {
   partitioned_message() = default;
   partitioned_message(const partitioned_message&) = delete;
   partitioned_message& operator=(const partitioned_message&) = delete;
+  // The sender begins no more rounds. A receiver that waits in MPI_Finalize for another one ends its wait.
+  void leave_sending() noexcept {
+    worker* const here = worker::current();
+    {
+      const std::lock_guard hold(meeting().lock);
+      channel->sender_has_left = true;
+      channel->rounds_sent = round;
+      if (channel->awaited_round <= round) return;
+      channel->awaited_round = 0;
+    }
+    if (here != nullptr && !here->owner().stopping())
+      finish_rendezvous(*here, {channel->receive.op, nullptr, 0, channel->receive.worker});
+  }
   // Whoever has not met the other side goes.
   ~partitioned_message() {
     if (channel == nullptr || channel->waiting != nullptr) return;
+    if (sends) leave_sending();
     meeting_place& m = meeting();
     const std::lock_guard hold(m.lock);
     auto& waiting = sends ? m.senders : m.receivers;
@@ -556,10 +573,20 @@ void correct_tag(const request_object& r, MPI_Status* status) {
 bool withdraw_unmet(const request_object& r) {
   const partitioned_message& m = *r.details->partitions;
   if (m.sends || m.channel == nullptr || r.complete()) return false;
+  partitioned_channel& c = *m.channel;
   const std::lock_guard hold(meeting().lock);
-  if (m.channel->board.value() != nullptr) return false;
-  m.channel->early_round = 0;
-  return true;
+  if (c.board.value() == nullptr) {
+    c.early_round = 0;
+    return true;
+  }
+  if (c.sender_has_left) return m.round > c.rounds_sent;
+  c.awaited_round = m.round;
+  return false;
+}
+
+void leave_inactive(const request_object& r) {
+  partitioned_message& m = *r.details->partitions;
+  if (m.sends && m.channel != nullptr && m.channel->waiting == nullptr) m.leave_sending();
 }
 
 void await_end_of_arrived(state& me, const request_object& r) {

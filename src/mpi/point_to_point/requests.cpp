@@ -541,6 +541,7 @@ void finish_requests(state& me, const char* call, const wait_names& names,
   const request_object* first = nullptr;
   std::size_t left = 0;
   me.requests.each([&](request_object& r) {
+    if (!r.active && r.is_partitioned() && is_concerned(me, r, session)) leave_inactive(r);
     if (!r.active || std::ranges::find(pending, &r) != pending.end() ||
         std::ranges::find(me.orphans, &r) != me.orphans.end() || !is_concerned(me, r, session))
       return;
