@@ -149,10 +149,13 @@ struct wait_names {
   const char* receive;
   const char* send;
   const char* generalized;
+  const char* partitioned_receive;
+  const char* partitioned_send;
 };
-#define WEFT_WAIT_NAMES(call)                                                                     \
-  ::weft::mpi::wait_names {                                                                       \
-    call " (collective)", call " (MPI_Irecv)", call " (MPI_Isend)", call " (generalized request)" \
+#define WEFT_WAIT_NAMES(call)                                                                      \
+  ::weft::mpi::wait_names {                                                                        \
+    call " (collective)", call " (MPI_Irecv)", call " (MPI_Isend)", call " (generalized request)", \
+        call " (MPI_Precv_init)", call " (MPI_Psend_init)"                                         \
   }
 
 // Returns when `count` of the requests that are not complete have completed, or all of them, by one completion counter.

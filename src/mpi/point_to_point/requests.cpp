@@ -28,15 +28,19 @@ namespace {
 wait_description describe(const request_object& r, const wait_names& call) {
   const operation& op = r.complete() ? *r.work : r.open_work();
   if (&op != r.work) return {call.send, op.match.context, op.peer, op.match.tag, op.bytes};
+  const bool parts = r.is_partitioned();
   switch (r.what) {
     case request_object::type::collective: {
       communicator_state* const c = static_cast<const kept_operation&>(op).communicator.get();
-      return {call.collective, c->context, -1, -1, 0, c};
+      // To another process: the fiber that sends says to whom.
+      return {parts ? call.partitioned_send : call.collective, c->context, -1, -1, 0, c};
     }
     case request_object::type::receive:
-      return {call.receive, op.match.context, op.match.source, op.match.tag, op.bytes};
+      return {parts ? call.partitioned_receive : call.receive, op.match.context, op.match.source,
+              op.match.tag, op.bytes};
     case request_object::type::send:
-      return {call.send, op.match.context, op.peer, op.match.tag, op.bytes};
+      return {parts ? call.partitioned_send : call.send, op.match.context, op.peer, op.match.tag,
+              op.bytes};
     case request_object::type::generalized:
       break;
   }

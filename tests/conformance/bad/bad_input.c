@@ -42,7 +42,7 @@
    CASE session_without_world: MPI_Barrier[(]MPI_COMM_WORLD[)]: MPI_COMM_WORLD is there from MPI_Init to MPI_Finalize.*MPI_Comm_create_from_group.*MPI_ERR_COMM
    CASE session_gone: MPI_Comm_size[(].*no session is left
    CASE communicator_of_gone_session: MPI_Comm_size[(].*has been freed.*MPI_ERR_COMM
-   CASE missing_partition: MPI_Wait
+   CASE missing_partition: MPI_Wait [(]MPI_Precv_init[)]
    CASE partition_twice: MPI_Pready[(]1, .*partition 1 is ready already.*MPI_ERR_ARG
    CASE deadlock_of_groups: rank 0: in MPI_Recv, source 0 of the remote group, tag 0
    CASE deadlock_of_sends_of_groups: rank 0: in MPI_Ssend, to rank 0 of the remote group, tag 0
