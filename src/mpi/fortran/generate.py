@@ -51,7 +51,7 @@ SHORTER = {"MPI_Pcontrol": "int level", "MPI_Info_create_env": "MPI_Info* info"}
 NARROW = {"MPI_Address", "MPI_Type_hvector", "MPI_Type_hindexed", "MPI_Type_struct", "MPI_Type_extent", "MPI_Type_lb",
           "MPI_Type_ub", "MPI_Keyval_create", "MPI_Attr_put", "MPI_Attr_get"}
 # Functions that Fortran does not have, or only the module mpi_f08.
-ABSENT = re.compile(r"_(c2f|f2c|c2f08|f082c|fromint|toint)$|^MPI_T_")
+ABSENT = re.compile(r"_(c2f|f2c|c2f08|f082c|fromint|toint)$|^MPI_T_|^MPIX_(Async_\w+|Type_iov\w*|Request_is_complete|\w+_x)$")
 OFFSETS = {"MPI_DISPLACEMENT_CURRENT"}  # Constants of kind MPI_OFFSET_KIND.
 # Lengths of strings: one less than in C, which counts the zero byte at the end.
 STRING_SIZES = re.compile(r"^MPI_MAX_")
