@@ -61,9 +61,9 @@ inline std::function<void(communicator&)> over(const std::string& transport,
     for (int other = 0; other < all.process_count(); ++other) {
       if (other == all.process()) continue;
       const bool near = all.job().node_of(other) == all.job().node_of(all.process());
-      EXPECT_EQ(mine.transport_to(other), name != "auto" ? name
-                                          : near         ? "shm"
-                                                         : "ofi")
+      EXPECT_EQ(mine.transport_to({other, 0}), name != "auto" ? name
+                                               : near         ? "shm"
+                                                              : "ofi")
           << "to process " << other;
     }
     body(world);

@@ -112,7 +112,7 @@ model::setup answered() {
       for (std::size_t p = 0; p < 2; ++p) {
         if (p != 0) await(*answers, 1);
         e->source[p].set(value_of(p, 1));
-        if (e->partitions_of->mark(p, 1, e->copier()) == partition_turn::ended) e->end(1);
+        e->make_ready(p, 1);
       }
       await(e->sent, 1);
     });

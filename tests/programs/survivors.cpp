@@ -260,7 +260,7 @@ class cast {
     for (int other = 0; other < mine.owner().process_count(); ++other)
       if (other != mine.owner().process())
         std::printf("rank %d reaches process %d by %s\n", world_.rank(), other,
-                    std::string(mine.transport_to(other)).c_str());
+                    std::string(mine.transport_to({other, 0})).c_str());
   }
 
   void traffic() {

@@ -87,6 +87,18 @@ static void talk(MPI_Comm between, int is_parent) {
   MPI_Comm_compare(merged, copy, &flag);
   EXPECT_INT(flag, MPI_CONGRUENT);
   MPI_Comm_free(&copy);
+  MPI_Comm_free(&part);
+  MPI_Comm_free(&merged);
+}
+
+/* What each job knows of its own ranks alone. Both groups of `between`, which are of two jobs, call it. */
+static void divide(MPI_Comm between, int is_parent) {
+  MPI_Comm merged, copy;
+  int own, place, total, value = -1;
+  MPI_Comm_size(between, &own);
+  MPI_Intercomm_merge(between, !is_parent, &merged);
+  MPI_Comm_rank(merged, &place);
+  MPI_Comm_size(merged, &total);
   /* Sets of processes are of one job; one rank asks for nothing. */
   MPI_Info set;
   MPI_Info_create(&set);
@@ -114,7 +126,6 @@ static void talk(MPI_Comm between, int is_parent) {
   MPI_Comm_rank(copy, &value);
   EXPECT_INT(value, place);
   MPI_Comm_free(&copy);
-  MPI_Comm_free(&part);
   MPI_Comm_free(&merged);
 }
 
@@ -133,6 +144,7 @@ static int child(const char* what, MPI_Comm parent) {
   if (strcmp(what, "talks") == 0) {
     EXPECT_INT(size, children);
     talk(parent, 0);
+    divide(parent, 0);
   } else {
     EXPECT_INT(size, 3);
   }
@@ -161,6 +173,7 @@ static void spawn(char* program) {
   EXPECT_INT(MPI_Comm_spawn(program, words, children, MPI_INFO_NULL, size - 1, MPI_COMM_WORLD, &between, codes), MPI_SUCCESS);
   for (int i = 0; i < children; ++i) EXPECT_INT(codes[i], MPI_SUCCESS);
   talk(between, 1);
+  divide(between, 1);
   end_with(&between);
 }
 
