@@ -103,6 +103,11 @@ void replace_variable(host_request& request, const char* name, const std::string
   ::setenv(name, value.c_str(), 1);
 }
 
+// Whether it is a library of MPI by which programs of other compilers come to weft.
+bool is_interface(const std::string& path) {
+  return path.ends_with(mpich_functions_library) || path.find("/libmpi_abi.so") != path.npos;
+}
+
 // The host has libweft before all else, where the functions of MPI mean the standard's interface: those of MPICH's come before
 // it, behind what the user preloads.
 void put_interface_before_libweft(host_request& request, std::span<const std::string> loaded) {
@@ -178,12 +183,14 @@ void become_host(int argc, char** argv) {
   make_room_for_static_tls(request, program, ranks_at_most);
   put_interface_before_libweft(request, loaded);
   const std::string host = host_path();
-  // The copies are found by their numbers, MPI in the host's own folder.
-  const char* const before = std::getenv("LD_LIBRARY_PATH");
-  replace_variable(request, "LD_LIBRARY_PATH",
-                   formatted("/proc/{}/fd:{}{}{}", getpid(),
-                             std::filesystem::path(host).parent_path().append("host").string(),
-                             before != nullptr ? ":" : "", before != nullptr ? before : ""));
+  // The copies are found by their numbers, and MPI in the host's own folder where the program has it by a library of MPI: the
+  // plug-in of an MPI wants that one's own.
+  std::string path = formatted("/proc/{}/fd", getpid());
+  if (std::ranges::any_of(loaded, is_interface))
+    path += ":" + std::filesystem::path(host).parent_path().append("host").string();
+  if (const char* const before = std::getenv("LD_LIBRARY_PATH"); before != nullptr)
+    path += formatted(":{}", before);
+  replace_variable(request, "LD_LIBRARY_PATH", path);
   ::setenv(host_variable, request.text().c_str(), 1);
   ::execv(host.c_str(), argv);
   throw error(
