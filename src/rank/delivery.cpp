@@ -422,8 +422,37 @@ void send_eager(worker& here, const peer& to, packed_envelope from, const segmen
   send_through_mailbox(here, to, from, data);
 }
 
+namespace {
+
+// Memory of packed messages for the next ones that are as long: programs send the same sizes over and over. A thread keeps the
+// last few.
+class packed_memory {
+ public:
+  [[nodiscard]] std::byte* take(std::size_t bytes) {
+    const auto found = std::ranges::find_if(
+        kept_, [&](const block& b) { return b.memory != nullptr && b.bytes == bytes; });
+    return found != kept_.end() ? found->memory.release() : new std::byte[bytes];
+  }
+  void give(std::byte* memory, std::size_t bytes) noexcept {
+    block& oldest = kept_[next_++ % kept_.size()];
+    oldest.memory.reset(memory);
+    oldest.bytes = bytes;
+  }
+
+ private:
+  struct block {
+    std::unique_ptr<std::byte[]> memory;
+    std::size_t bytes = 0;
+  };
+  std::array<block, 8> kept_;
+  std::size_t next_ = 0;
+};
+thread_local packed_memory spare_packed;
+
+}  // namespace
+
 void free_packed(operation& op) noexcept {
-  delete[] std::exchange(op.data, nullptr);
+  spare_packed.give(std::exchange(op.data, nullptr), op.bytes);
 }
 
 void send_rts(worker& here, const peer& to, const envelope& from, operation& op) {
@@ -435,7 +464,7 @@ void send_rts(worker& here, const peer& to, const envelope& from, operation& op)
   }
   if (op.layout != nullptr && to.worker != here.index() && op.bytes <= packed_bytes_max &&
       has_short_blocks(*op.layout)) {
-    op.data = new std::byte[op.bytes];
+    op.data = spare_packed.take(op.bytes);
     copy_out(op.data, *op.layout);
   }
   const rendezvous_request rts{&op, op.data, op.bytes, here.index(), ++op.owner->rts_sent};
