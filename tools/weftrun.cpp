@@ -474,6 +474,11 @@ int start(weft::job_request& request, bool is_mpirun) {
         !remark.empty() && (one.how.ranks != 1 || !is_only) && !is_mpirun)
       std::fprintf(stderr, "weftrun: %s\n", remark.c_str());
   }
+  // Ranks that start others on other hosts reach them as this job does.
+  if (how.rsh != weft::options{}.rsh)
+    ::setenv("WEFT_SPAWN_RSH", how.rsh.c_str(), 1);
+  else
+    ::unsetenv("WEFT_SPAWN_RSH");  // A weftrun around this one may have set it.
   if (!needs_supervisor(request)) {
     // A program with a main() of ranks is one rank when nobody says how many.
     if (how.ranks == 0) ::setenv("WEFT_RANKS", std::to_string(ranks_by_default(how)).c_str(), 1);

@@ -69,11 +69,6 @@ class supervisor {
     loop_.watch(signals_.number(), POLLIN, [this](short) {
       while (const int number = signals_.next()) on_signal(number);
     });
-    // Ranks that start others on other hosts reach them as this job does.
-    if (how_.rsh != options{}.rsh)
-      ::setenv("WEFT_SPAWN_RSH", how_.rsh.c_str(), 1);
-    else
-      ::unsetenv("WEFT_SPAWN_RSH");  // A weftrun around this one may have set it.
     // What a nested weftrun would take for its own job.
     for (const char* variable : {"WEFT_HOSTS", "WEFT_RSH"}) ::unsetenv(variable);
     name_hosts();
