@@ -79,8 +79,8 @@ int main(int argc, char** argv) {
     raise(SIGKILL);
   }
   if (is(name, "written")) { /* With --check. */
-    shmem_long_p(&word, 2, 0);
-    shmem_quiet();
+    if (me == 0) shmem_long_p(&word, 2, 0);
+    shmem_barrier_all();
     if (me == 1) shmem_long_p(&word, 1, 0);
     shmem_barrier_all();
     if (me == 1) shmem_long_p(&word, 2, 0);
