@@ -8,6 +8,7 @@
 
 #include "collective/collectives.hpp"
 #include "collective/new_communicators.hpp"
+#include "mpi/communicator/written_handle.hpp"
 #include "mpi/object/profiling.hpp"
 #include "mpi/object/request.hpp"
 #include "mpi/object/session.hpp"
@@ -148,15 +149,6 @@ struct marked_integer {
 };
 
 // Writes a handle into the program's variable: a handle of C, an integer of Fortran, or one with marks.
-void give(state&, MPI_Comm handle, MPI_Comm* to) {
-  *to = handle;
-}
-void give(state& me, MPI_Comm handle, MPI_Fint* to) {
-  const auto hold = me.fortran_handles.lock(me.rank.home->is_shared());
-  *to = is_predefined(handle) ? static_cast<MPI_Fint>(value_of(handle))
-                              : me.fortran_handles.number_of(value_of(handle));
-}
-
 void give(state& me, MPI_Comm handle, const marked_integer& variable) {
   if (handle == MPI_COMM_NULL) {
     *variable.to = variable.null;

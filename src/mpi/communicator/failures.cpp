@@ -8,6 +8,7 @@
 #include "collective/agreements.hpp"
 #include "collective/broken_communicator.hpp"
 #include "collective/collectives.hpp"
+#include "mpi/communicator/written_handle.hpp"
 #include "mpi/object/profiling.hpp"
 #include "mpi/object/state.hpp"
 #include "rank/messages.hpp"
@@ -44,13 +45,6 @@ void end_agreement(communicator_state& c, int own, const std::shared_ptr<agreeme
         "flag is agreed on");
 }
 
-void give(MPI_Comm made, MPI_Comm* to) {
-  *to = made;
-}
-void give(MPI_Comm made, MPI_Fint* to) {
-  *to = MPI_Comm_c2f(made);
-}
-
 MPI_Comm add_shrunk(state& me, weft::communicator made, const communicator_object& parent) {
   return parent.is_inter() ? add_intercommunicator(me, std::move(made), parent)
                            : add_communicator(me, std::move(made), parent);
@@ -62,7 +56,7 @@ void start_shrink(state& me, MPI_Comm comm, Handle* newcomm, MPI_Request* reques
   check_not_null(newcomm, "newcomm");
   check_not_null(request, "request");
   communicator_object& c = checked_communicator(me, comm);
-  give(MPI_COMM_NULL, newcomm);
+  give(me, MPI_COMM_NULL, newcomm);
   // What the new one takes of its parent: the program may free that meanwhile.
   const auto model = std::make_shared<communicator_object>(c.ranks);
   model->set_peers(c.peers_first, c.peers_count, c.locals_first);
@@ -73,7 +67,8 @@ void start_shrink(state& me, MPI_Comm comm, Handle* newcomm, MPI_Request* reques
       start_activity(
           c.ranks.shared_state(),
           [&me, model, newcomm, one = begin(c, agreement_on_living, 0)] {
-            give(add_shrunk(me,
+            give(me,
+                 add_shrunk(me,
                             conclude_shrink(*model->shared, model->own, one, "MPIX_Comm_ishrink"),
                             *model),
                  newcomm);
