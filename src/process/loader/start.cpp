@@ -185,11 +185,13 @@ void become_host(int argc, char** argv) {
   const std::string host = host_path();
   // The copies are found by their numbers, and MPI in the host's own folder where the program has it by a library of MPI: the
   // plug-in of an MPI wants that one's own.
-  std::string path = formatted("/proc/{}/fd", getpid());
-  if (std::ranges::any_of(loaded, is_interface))
-    path += ":" + std::filesystem::path(host).parent_path().append("host").string();
-  if (const char* const before = std::getenv("LD_LIBRARY_PATH"); before != nullptr)
-    path += formatted(":{}", before);
+  const std::string of_interface =
+      std::ranges::any_of(loaded, is_interface)
+          ? formatted(":{}", std::filesystem::path(host).parent_path().append("host").string())
+          : "";
+  const char* const before = std::getenv("LD_LIBRARY_PATH");
+  const std::string path = formatted("/proc/{}/fd{}{}{}", getpid(), of_interface,
+                                     before != nullptr ? ":" : "", before != nullptr ? before : "");
   replace_variable(request, "LD_LIBRARY_PATH", path);
   ::setenv(host_variable, request.text().c_str(), 1);
   ::execv(host.c_str(), argv);
