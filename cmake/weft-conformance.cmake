@@ -173,7 +173,7 @@ if(TARGET weft-abi AND NOT WEFT_SANITIZE)
     set(program ${conformance_bin}/of_mpich)
     weft_add_mpi_program(${program} ${conformance_directory}/abi/of_mpich.c ${WEFT_MPIcc_mpich} -w -std=gnu11 -O1 -g)
     list(APPEND programs ${program})
-    weft_add_conformance_test(abi.of_mpich.mpich.n2 ${launch_mpich} 2 ${program})
+    # Not by MPICH itself: its 4.0.2 shows a put of another process not always after the fence that ends it.
     weft_add_conformance_test(abi.of_mpich.n5 ${weftrun} -n 5 ${program})
     weft_add_conformance_test(abi.of_mpich.processes ${weftrun} -n 5 --processes 2 ${program})
     weft_add_conformance_test(abi.of_mpich.alone ${weftrun} -n 3 --ranks-per-process 1 ${program})

@@ -183,10 +183,10 @@ void become_host(int argc, char** argv) {
   make_room_for_static_tls(request, program, ranks_at_most);
   put_interface_before_libweft(request, loaded);
   const std::string host = host_path();
-  // The copies are found by their numbers, and MPI in the host's own folder where the program has it by a library of MPI: the
-  // plug-in of an MPI wants that one's own.
+  // The copies are found by their numbers, and MPI in the host's own folder, also what a program opens later; but where messages
+  // go over another MPI, that one's own library is wanted.
   const std::string of_interface =
-      std::ranges::any_of(loaded, is_interface)
+      !how.transport.starts_with("mpi") || std::ranges::any_of(loaded, is_interface)
           ? formatted(":{}", std::filesystem::path(host).parent_path().append("host").string())
           : "";
   const char* const before = std::getenv("LD_LIBRARY_PATH");
