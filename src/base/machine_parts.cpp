@@ -1,36 +1,18 @@
 #include "base/machine_parts.hpp"
 
-#include <hwloc.h>
-
-#include <memory>
 #include <set>
+
+#include "base/hwloc_topology.hpp"
 
 namespace weft {
 
 namespace {
-
-struct topology_deleter {
-  void operator()(hwloc_topology_t machine) const noexcept { hwloc_topology_destroy(machine); }
-};
-using topology_handle = std::unique_ptr<hwloc_topology, topology_deleter>;
 
 // By part_kind. NUMA nodes are not above CPUs in hwloc's tree; they are looked up by their set.
 constexpr std::array<hwloc_obj_type_t, part_kind_count> types{
     HWLOC_OBJ_MACHINE, HWLOC_OBJ_PACKAGE, HWLOC_OBJ_DIE,     HWLOC_OBJ_NUMANODE,
     HWLOC_OBJ_L5CACHE, HWLOC_OBJ_L4CACHE, HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L2CACHE,
     HWLOC_OBJ_L1CACHE, HWLOC_OBJ_CORE,    HWLOC_OBJ_PU};
-
-topology_handle load() {
-  hwloc_topology_t machine = nullptr;
-  if (hwloc_topology_init(&machine) != 0) return nullptr;
-  topology_handle owner(machine);
-  // No devices.
-  hwloc_topology_set_all_types_filter(machine, HWLOC_TYPE_FILTER_KEEP_NONE);
-  for (const hwloc_obj_type_t type : types)
-    hwloc_topology_set_type_filter(machine, type, HWLOC_TYPE_FILTER_KEEP_ALL);
-  if (hwloc_topology_load(machine) != 0) return nullptr;
-  return owner;
-}
 
 int part_around(hwloc_topology_t machine, hwloc_obj_t unit, hwloc_obj_type_t type) {
   if (type == HWLOC_OBJ_PU) return static_cast<int>(unit->os_index);
@@ -58,7 +40,7 @@ std::size_t machine_parts::count(part_kind kind) const {
 
 machine_parts read_machine_parts() {
   machine_parts parts;
-  const topology_handle machine = load();
+  const topology_handle machine = load_topology(types);
   if (machine == nullptr) return parts;
   hwloc_obj_t unit = nullptr;
   while ((unit = hwloc_get_next_obj_by_type(machine.get(), HWLOC_OBJ_PU, unit)) != nullptr) {

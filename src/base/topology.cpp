@@ -1,36 +1,23 @@
 #include "base/topology.hpp"
 
-#include <hwloc.h>
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
 #include <thread>
 
+#include "base/hwloc_topology.hpp"
 #include "base/log.hpp"
 
 namespace weft {
 
 namespace {
 
-struct topology_deleter {
-  void operator()(hwloc_topology_t machine) const noexcept { hwloc_topology_destroy(machine); }
-};
-using topology_handle = std::unique_ptr<hwloc_topology, topology_deleter>;
-
-topology_handle load_hwloc() {
-  hwloc_topology_t machine = nullptr;
-  if (hwloc_topology_init(&machine) != 0) return nullptr;
-  topology_handle owner(machine);
-  // Caches and devices are not asked for: reading them takes most of the time.
-  hwloc_topology_set_all_types_filter(machine, HWLOC_TYPE_FILTER_KEEP_NONE);
-  hwloc_topology_set_type_filter(machine, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL);
-  hwloc_topology_set_type_filter(machine, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
-  if (hwloc_topology_load(machine) != 0) return nullptr;
-  return owner;
-}
+// Caches and devices are not asked for: reading them takes most of the time.
+constexpr std::array<hwloc_obj_type_t, 2> types{HWLOC_OBJ_PACKAGE, HWLOC_OBJ_CORE};
 
 bool allowed(hwloc_const_cpuset_t mask, unsigned cpu) {
   return hwloc_bitmap_isset(mask, cpu) != 0;
@@ -68,7 +55,7 @@ topology in_pinning_order(const std::vector<hardware_thread>& threads) {
 
 topology read_topology() {
   std::vector<hardware_thread> threads;
-  if (const topology_handle machine = load_hwloc()) {
+  if (const topology_handle machine = load_topology(types)) {
     const std::unique_ptr<hwloc_bitmap_s, decltype(&hwloc_bitmap_free)> mask(hwloc_bitmap_alloc(),
                                                                              &hwloc_bitmap_free);
     if (mask && hwloc_get_cpubind(machine.get(), mask.get(), HWLOC_CPUBIND_THREAD) == 0)
