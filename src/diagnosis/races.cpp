@@ -34,7 +34,7 @@ const char* verb_of(use_kind kind) noexcept {
 
 }  // namespace
 
-// Nobody waits or calls others while he has it.
+// It is held over no wait and no call of other parts.
 class race_watch::guard {
  public:
   explicit guard(race_watch& of) noexcept : of_(of) {

@@ -48,10 +48,15 @@ void start(state& me, std::unique_ptr<poll_hook> hook) {
   if (hooks.runs) return;
   hooks.runs = true;   // Others that start one meanwhile leave it to the new fiber.
   hooks.fiber.wait();  // The last one has nothing more to do, but may not be gone.
-  hooks.fiber = detail::start_activity(me.self->ranks.shared_state(), [&me, &hooks] {
-    for (poll_once(hooks); !hooks.all.empty(); poll_once(hooks)) me.rank.home->yield();
-    hooks.runs = false;
-  });
+  try {
+    hooks.fiber = detail::start_activity(me.self->ranks.shared_state(), [&me, &hooks] {
+      for (poll_once(hooks); !hooks.all.empty(); poll_once(hooks)) me.rank.home->yield();
+      hooks.runs = false;
+    });
+  } catch (...) {
+    hooks.runs = false;  // MPI_Finalize waits for nothing.
+    throw;
+  }
 }
 
 poll_hook& hook_of(MPIX_Async_thing thing) {

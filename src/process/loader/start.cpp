@@ -186,7 +186,8 @@ void become_host(int argc, char** argv) {
   // The copies are found by their numbers, and MPI in the host's own folder, also what a program opens later; but where messages
   // go over another MPI, that one's own library is wanted.
   const std::string of_interface =
-      !how.transport.starts_with("mpi") || std::ranges::any_of(loaded, is_interface)
+      !(how.transport.starts_with("mpi") || parcelport_setting().starts_with("mpi")) ||
+              std::ranges::any_of(loaded, is_interface)
           ? formatted(":{}", std::filesystem::path(host).parent_path().append("host").string())
           : "";
   const char* const before = std::getenv("LD_LIBRARY_PATH");
