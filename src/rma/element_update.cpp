@@ -11,10 +11,6 @@ constexpr std::size_t owners_max = 4;
 std::array<element_updates, owners_max> owners;
 std::size_t owners_known = 0;
 
-bool is_aligned(const void* at, std::uint32_t alignment) noexcept {
-  return reinterpret_cast<std::uintptr_t>(at) % alignment == 0;
-}
-
 }  // namespace
 
 std::uint8_t register_element_updates(element_updates find) {
@@ -28,8 +24,8 @@ element_update find_element_update(std::uint32_t name) noexcept {
   return owner < owners_known ? owners[owner](name) : element_update{};
 }
 
-void element_update::apply(std::byte* at, const std::byte* operand,
-                           std::size_t count) const noexcept {
+void element_update::apply_otherwise(std::byte* at, const std::byte* operand,
+                                     std::size_t count) const noexcept {
   switch (change) {
     case element_change::nothing:
       return;
@@ -44,8 +40,6 @@ void element_update::apply(std::byte* at, const std::byte* operand,
     case element_change::combine:
       break;
   }
-  if (is_aligned(at, alignment) && is_aligned(operand, alignment)) [[likely]]
-    return combine(nullptr, at, operand, count);
   // Elements of the largest type have 64 bytes.
   alignas(64) std::byte left[64], right[64];
   for (; count != 0; --count, at += element_bytes, operand += operand_bytes) {

@@ -21,13 +21,24 @@ struct element_update {
   std::uint32_t name = 0;           // Messages name it; the uppermost byte says whose it is.
   std::uint32_t element_bytes = 0;  // From one element to the next. 0: there is no such update.
   std::uint32_t operand_bytes = 0;  // Of each element.
-  std::uint32_t alignment = 1;      // That of the function's arguments.
+  std::uint32_t alignment = 1;      // That of the function's arguments: a power of two.
   element_change change = element_change::nothing;
   combine_function combine = nullptr;
 
   [[nodiscard]] bool is_defined() const noexcept { return element_bytes != 0; }
   // Changes elements of which nobody else makes such an update meanwhile.
-  void apply(std::byte* at, const std::byte* operand, std::size_t count) const noexcept;
+  void apply(std::byte* at, const std::byte* operand, std::size_t count) const noexcept {
+    const std::uintptr_t addresses =
+        reinterpret_cast<std::uintptr_t>(at) | reinterpret_cast<std::uintptr_t>(operand);
+    if (change == element_change::combine && addresses % alignment == 0) [[likely]]
+      combine(nullptr, at, operand, count);
+    else
+      apply_otherwise(at, operand, count);
+  }
+
+ private:
+  [[gnu::noinline]] void apply_otherwise(std::byte* at, const std::byte* operand,
+                                         std::size_t count) const noexcept;
 };
 
 // Each face that has such updates says by a function of its own what their names mean. Called while static objects are made.

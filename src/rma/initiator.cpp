@@ -122,17 +122,19 @@ void initiator::change_elements(context& c, const location& at, const element_up
                                 const void* operand, void* old, std::size_t count, bool waits) {
   if (count == 0) return;
   const std::size_t bytes = count * what.element_bytes;
-  if (std::byte* const there = at.in->reached_or_attached(at, bytes); there != nullptr) [[likely]] {
-    shared_.change_elements(*me_.home, at.in->number_in_job(at.rank), at.offset, there, what,
-                            static_cast<const std::byte*>(operand), static_cast<std::byte*>(old),
-                            count);
-    tell(at);
-    return;
-  }
+  if (std::byte* const there = at.in->reached_or_attached(at, bytes); there != nullptr) [[likely]]
+    return change_elements_at(there, at, what, operand, old, count);
   if (far_ == nullptr || !at.in->has(at, bytes) || at.in->attaches_here(at.rank)) [[unlikely]]
     throw_not_there(at, bytes, "update of elements");
   far_->change_elements(c, at, what, static_cast<const std::byte*>(operand),
                         static_cast<std::byte*>(old), count, waits);
+}
+void initiator::change_elements_at(std::byte* there, const location& at, const element_update& what,
+                                   const void* operand, void* old, std::size_t count) {
+  shared_.change_elements(*me_.home, at.in->number_in_job(at.rank), at.offset, there, what,
+                          static_cast<const std::byte*>(operand), static_cast<std::byte*>(old),
+                          count);
+  tell(at);
 }
 void initiator::quiet_far(context& c) {
   if (far_ != nullptr)

@@ -236,6 +236,10 @@ class initiator final : public detail::face_state {
   [[gnu::noinline]] void change_elements(context& c, const location& at, const element_update& what,
                                          const void* operand, void* old, std::size_t count,
                                          bool waits);
+  // The same for a face that has found the pointer itself, by region::reached_or_attached().
+  [[gnu::noinline]] void change_elements_at(std::byte* there, const location& at,
+                                            const element_update& what, const void* operand,
+                                            void* old, std::size_t count);
 
   // --- Completion --------------------------------------------------------------------------------
   // All that this rank has put and updated in the context before is visible to every rank, and what it wanted to get

@@ -23,6 +23,7 @@ memory::memory(detail::job& j, detail::handler_numbers& numbers)
       between_(numbers.between()),
       watches_(j.places.size(), &never_asleep_),
       signs_of_(j.places.size(), nullptr),
+      locks_of_(j.places.size(), nullptr),
       initiators_(j.places.size()) {
   std::map<int, std::size_t> next;
   for (const detail::rank_place& place : j.places) indices_.push_back(next[place.process]++);
@@ -42,6 +43,7 @@ void memory::begin() {
   for (const auto& r : job_.ranks) {
     const auto number = static_cast<std::size_t>(r->number);
     signs_of_[number] = &*own_;
+    locks_of_[number] = &own_->locks(indices_[number]);
     watches_[number] = &own_->watch(static_cast<std::size_t>(r->home->index()));
   }
 }
@@ -66,6 +68,7 @@ bool memory::meet(int process, const signs_address& at) {
     if (place.process != process || static_cast<std::size_t>(place.worker) >= there->workers())
       continue;
     signs_of_[rank] = &*there;
+    locks_of_[rank] = &there->locks(indices_[rank]);
     watches_[rank] = &there->watch(static_cast<std::size_t>(place.worker));
   }
   return true;
@@ -143,20 +146,9 @@ writer_mark* memory::mark_of(int rank, std::uint64_t word) const noexcept {
   return there != nullptr ? &there->mark(indices_[number], word) : nullptr;
 }
 
-void memory::change_elements(worker& here, int rank, std::uint64_t offset, std::byte* at,
-                             const element_update& what, const std::byte* operand, std::byte* old,
-                             std::size_t count) noexcept {
-  const auto number = static_cast<std::size_t>(rank);
-  // A process that has died with a lock will not give it. Its number counts from 1 in the lock.
-  const auto is_gone = [&](std::uint32_t holder) {
-    const int process = static_cast<int>(holder) - 1;
-    return between_ != nullptr && process != job_.process && process >= 0 &&
-           !remote::port::of(here).is_alive(process);
-  };
-  signs_of_[number]
-      ->locks(indices_[number])
-      .change(static_cast<std::uint32_t>(job_.process) + 1, offset, at, what, operand, old, count,
-              is_gone);
+bool memory::is_gone(worker& here, int process) const noexcept {
+  return between_ != nullptr && process != job_.process && process >= 0 &&
+         !remote::port::of(here).is_alive(process);
 }
 
 std::vector<int> memory::note_silent_writers() {

@@ -76,7 +76,12 @@ class memory final : public detail::face_job {
   // or by the progress worker in its place. The rank's signs are reached.
   void change_elements(worker& here, int rank, std::uint64_t offset, std::byte* at,
                        const element_update& what, const std::byte* operand, std::byte* old,
-                       std::size_t count) noexcept;
+                       std::size_t count) noexcept {
+    // A process's number counts from 1 in a lock.
+    locks_of_[static_cast<std::size_t>(rank)]->change(
+        static_cast<std::uint32_t>(job_.process) + 1, offset, at, what, operand, old, count,
+        [&](std::uint32_t holder) { return is_gone(here, static_cast<int>(holder) - 1); });
+  }
   // Null where no mark of that rank is reached.
   [[nodiscard]] writer_mark* mark_of(int rank, std::uint64_t word) const noexcept;
   // Says so in this process and in all whose signs are mapped here. Returns their ranks, which the caller wakes then.
@@ -91,14 +96,18 @@ class memory final : public detail::face_job {
   bool end_operations_with_dead(worker& here) override;
 
  private:
+  // A process that has died with a lock will not give it.
+  [[nodiscard]] bool is_gone(worker& here, int process) const noexcept;
+
   detail::job& job_;
   network* const between_;
   names names_;
   std::vector<std::size_t>
       indices_;  // Each rank's index among those of its process, by rank of the job.
   std::vector<memory_watch<>*> watches_;
-  std::vector<const signs*> signs_of_;  // Those of each rank's process; null: not reached.
-  memory_watch<> never_asleep_;         // Stands for ranks that stores do not reach.
+  std::vector<const signs*> signs_of_;    // Those of each rank's process; null: not reached.
+  std::vector<element_locks*> locks_of_;  // Each rank's, among them.
+  memory_watch<> never_asleep_;           // Stands for ranks that stores do not reach.
   std::vector<published<initiator*>> initiators_;  // Those of this process, by rank of the job.
 
   std::mutex lock_;  // Guards what follows.

@@ -2,6 +2,9 @@
 // another one can take it when that process has died. Memory of zeros is a lock that nobody has.
 //
 //   R1 give: store word_ -- A1 try_take: compare_exchange word_    the next holder sees what was done under it
+//   S1 try_take_in_order: compare_exchange word_ -- S2 holder_in_order: load word_
+//      of two that each take one lock and then look at the other's at least one sees that it is taken; S2 also sees what was done
+//      under a lock that has been given (R1)
 #pragma once
 #include <cstdint>
 
@@ -19,6 +22,15 @@ class basic_word_lock {
     return word_.load(std::memory_order_relaxed) == from &&
            word_.compare_exchange_strong(from, me, Atomics::acquire("A1"),
                                          std::memory_order_relaxed);
+  }
+  // The same for whoever looks at another lock then.
+  [[nodiscard]] bool try_take_in_order(std::uint32_t me, std::uint32_t from = nobody) noexcept {
+    return word_.load(std::memory_order_relaxed) == from &&
+           word_.compare_exchange_strong(from, me, Atomics::seq_cst("S1"),
+                                         std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint32_t holder_in_order() const noexcept {
+    return word_.load(Atomics::seq_cst("S2"));
   }
   // A hint.
   [[nodiscard]] std::uint32_t holder() const noexcept {

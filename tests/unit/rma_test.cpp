@@ -399,6 +399,37 @@ TEST(rma, updates_of_elements_are_atomic_to_each_other) {
   });
 }
 
+// The part has more than one group of blocks (element_locks.hpp), and elements that lie in two.
+TEST(rma, updates_of_one_element_are_atomic_to_those_of_many) {
+  with_sides(4, 2, [](side& s) {
+    constexpr std::size_t n = 700;
+    constexpr std::size_t rounds = 30, ones = 20, stride = 23;
+    const rma::element_update combine = rma::find_element_update(test_updates);
+    const rma::region& in = s.mine.allocate(s.world, n * sizeof(triple), sizeof(triple));
+    const std::vector<triple> mine(n, triple{1, 0, 0});
+    std::vector<long> wanted(n, static_cast<long>(rounds));
+    for (std::size_t i = 0; i < rounds; ++i) {
+      s.mine.change_elements(s.c, in.at(0, 0), combine, mine.data(), nullptr, n, false);
+      for (std::size_t k = 0; k < ones; ++k) {
+        const std::size_t one = (i * ones + k) * stride % n;
+        ++wanted[one];
+        s.mine.change_elements(s.c, in.at(0, one), combine, mine.data(), nullptr, 1, false);
+      }
+    }
+    s.mine.quiet(s.c);
+    s.barrier();
+    if (s.world.rank() == 0) {
+      const auto* const found = reinterpret_cast<const triple*>(in.own().data());
+      for (std::size_t i = 0; i < n; ++i) {
+        EXPECT_EQ(found[i].sum, wanted[i] * s.world.size()) << "element " << i;
+        EXPECT_EQ(found[i].count, wanted[i] * s.world.size()) << "element " << i;
+      }
+    }
+    s.barrier();
+    s.mine.release(s.world, in);
+  });
+}
+
 TEST(rma, parts_in_a_row_lie_one_behind_the_other_in_every_process) {
   with_sides(4, 2, [](side& s) {
     const auto bytes_of = [](int rank) { return std::size_t{24} * static_cast<unsigned>(rank); };
