@@ -137,33 +137,32 @@ TEST(window_gate_model, each_use_of_a_word_needs_its_order) {
   }
 }
 
-// Posts and completions: a flag that one rank sets at another one and that one takes down again.
+// Posts and completions: each a count that one rank adds to and the other one compares with what it has taken note of.
 TEST(window_gate_model, what_an_origin_wrote_is_there_when_it_has_completed) {
   const model::setup epochs = [] {
     struct state {
-      word posted{0}, completed{0};
+      word posts{0}, completions{0};
       model_atomics::plain<int> data{0};
     };
     auto shared = std::make_shared<state>();
-    constexpr int rounds = 2;
-    const auto minus_one = ~std::uint64_t{0};
+    constexpr unsigned rounds = 2;
     return scenario{
         .threads = {[=] {  // The target.
-                      for (int i = 1; i <= rounds; ++i) {
+                      for (unsigned taken = 0; taken < rounds; ++taken) {
+                        const int i = static_cast<int>(taken) + 1;
                         shared->data.set(-i);
-                        on::add(shared->posted, std::uint64_t{1});
-                        model::wait_until([&] { return on::load(shared->completed) != 0; });
-                        on::add(shared->completed, minus_one);
+                        on::add(shared->posts, std::uint64_t{1});
+                        model::wait_until([&] { return on::load(shared->completions) != taken; });
                         model::require(shared->data.get() == i, "what was put");
                       }
                     },
                     [=] {  // The origin.
-                      for (int i = 1; i <= rounds; ++i) {
-                        model::wait_until([&] { return on::load(shared->posted) != 0; });
-                        on::add(shared->posted, minus_one);
+                      for (unsigned taken = 0; taken < rounds; ++taken) {
+                        const int i = static_cast<int>(taken) + 1;
+                        model::wait_until([&] { return on::load(shared->posts) != taken; });
                         model::require(shared->data.get() == -i, "what the target wrote");
                         shared->data.set(i);
-                        on::add(shared->completed, std::uint64_t{1});
+                        on::add(shared->completions, std::uint64_t{1});
                       }
                     }}};
   };

@@ -11,6 +11,7 @@
 #include "mpi/object/info.hpp"
 #include "rma/attached_memory.hpp"
 #include "rma/context.hpp"
+#include "rma/element_update.hpp"
 
 namespace weft::rma {
 class initiator;
@@ -46,6 +47,10 @@ struct window_object : object {
   rma::initiator* memory = nullptr;
   const rma::region* parts = nullptr;  // The memory of the window.
   rma::context operations;
+  // The last update of one predefined element, and its handles.
+  MPI_Op update_op = MPI_OP_NULL;
+  MPI_Datatype update_type = MPI_DATATYPE_NULL;
+  rma::element_update update;
 
   std::shared_ptr<communicator_object> ranks;  // With a context of its own.
   const rma::region* words = nullptr;  // The words of its synchronisation (window/words.hpp).
@@ -54,6 +59,9 @@ struct window_object : object {
   std::vector<int> targets;
   std::vector<int> origins;
   std::size_t completed = 0;  // So many of `origins` are known to have completed.
+  // How many posts and completions of each rank epochs have taken note of; empty: none.
+  std::vector<std::uint32_t> posts_taken;
+  std::vector<std::uint32_t> completions_taken;
   std::unique_ptr<rma::attached_memory> attached;  // Of a dynamic window.
   std::vector<const void*> attached_empty;         // Ranges of no bytes.
 

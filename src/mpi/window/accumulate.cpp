@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <span>
 
 #include "mpi/datatype/data.hpp"
 #include "mpi/datatype/datatype_elements.hpp"
@@ -225,13 +226,16 @@ void accumulate(const update_call& by, window_object& w, const elements_of& from
   const auto extent = static_cast<std::size_t>(basic.extent);
   const auto change = [&](std::uint64_t offset, std::size_t first, std::size_t elements) {
     const rma::location at{w.parts, target, offset};
-    const std::byte* const there = reached_in(w, at, elements * extent, displacement);
+    std::byte* const there = reached_in(w, at, elements * extent, displacement);
     if (note != nullptr && there != nullptr) [[unlikely]]
       note->at_target(there, elements * extent, kind_of(op), &basic);
-    w.memory->change_elements(
-        w.operations, at, update,
-        update.operand_bytes != 0 ? operands.data() + first * extent : nullptr,
-        result != nullptr ? old.data() + first * extent : nullptr, elements, waits_here);
+    const std::byte* const operand =
+        update.operand_bytes != 0 ? operands.data() + first * extent : nullptr;
+    std::byte* const before = result != nullptr ? old.data() + first * extent : nullptr;
+    if (there != nullptr) [[likely]]
+      w.memory->change_elements_at(there, at, update, operand, before, elements);
+    else
+      w.memory->change_elements(w.operations, at, update, operand, before, elements, waits_here);
   };
   if (&type == &basic) {
     change(w.parts->at(target, static_cast<std::uint64_t>(displacement)).offset, 0, wanted);
@@ -257,31 +261,56 @@ const datatype_object& checked_predefined(MPI_Datatype handle) {
   return type.basic != nullptr ? *type.basic : type;
 }
 
-void change_one(const transfer_note* note, diagnosis::use_kind kind, const datatype_object& type,
-                window_object& w, const rma::element_update& update, const void* operand,
-                void* result, int target, MPI_Aint displacement) {
+// Whose update it is, and where: what both calls on one element have in common.
+void change_one(const update_call& by, window_object& w, const rma::element_update& update,
+                diagnosis::use_kind kind, MPI_Datatype handle, std::span<const void* const> read,
+                const void* operand, void* result, int target, MPI_Aint displacement) {
   const rma::location at = w.parts->at(target, static_cast<std::uint64_t>(displacement));
-  const std::byte* const there = reached_in(w, at, update.element_bytes, displacement);
-  if (note != nullptr && there != nullptr) [[unlikely]] {
-    note->update_is_message();
-    note->at_origin(result, type.size, true);
-    note->at_target(there, update.element_bytes, kind, &type);
+  std::byte* const there = reached_in(w, at, update.element_bytes, displacement);
+  const auto note = by.note(w, target);
+  if (note != nullptr) [[unlikely]] {
+    const datatype_object& type = checked_predefined(handle);
+    for (const void* const one : read) note->at_origin(one, type.size, false);
+    if (there != nullptr) {
+      note->update_is_message();
+      note->at_origin(result, type.size, true);
+      note->at_target(there, update.element_bytes, kind, &type);
+    }
   }
-  w.memory->change_elements(w.operations, at, update, operand, result, 1, false);
+  if (there != nullptr) [[likely]]
+    w.memory->change_elements_at(there, at, update, operand, result, 1);
+  else
+    w.memory->change_elements(w.operations, at, update, operand, result, 1, false);
   if (note != nullptr) [[unlikely]]
     note->update_is_over();
+}
+
+// The last one is at hand: programs repeat what they do, and what a handle of a predefined object means does not change.
+[[gnu::noinline]] const rma::element_update& find_update_of(window_object& w, MPI_Op op,
+                                                            MPI_Datatype handle) {
+  const datatype_object& type = checked_predefined(handle);
+  w.update = checked_update(op, type);
+  w.update_op = op;
+  w.update_type = is_predefined(handle) ? handle : MPI_DATATYPE_NULL;
+  return w.update;
+}
+[[gnu::always_inline]] inline const rma::element_update& update_in(window_object& w, MPI_Op op,
+                                                                   MPI_Datatype handle) {
+  const bool is_known = w.update_op == op && w.update_type == handle && handle != MPI_DATATYPE_NULL;
+  return is_known ? w.update : find_update_of(w, op, handle);
 }
 
 void fetch_and_op(const update_call& by, window_object& w, const void* origin, void* result,
                   MPI_Datatype handle, int target, MPI_Aint displacement, MPI_Op op) {
   if (!may_access(w, target)) return;
   check_not_null(result, "result_addr");
-  const datatype_object& type = checked_predefined(handle);
-  const rma::element_update update = checked_update(op, type);
-  if (update.operand_bytes != 0) check_not_null(origin, "origin_addr");
-  const auto note = by.note(w, target);
-  if (note != nullptr && update.operand_bytes != 0) note->at_origin(origin, type.size, false);
-  change_one(note.get(), kind_of(op), type, w, update, origin, result, target, displacement);
+  const rma::element_update& update = update_in(w, op, handle);
+  const bool reads_origin = update.operand_bytes != 0;
+  if (reads_origin) check_not_null(origin, "origin_addr");
+  const void* const read[]{origin};
+  change_one(by, w, update, kind_of(op), handle,
+             std::span(read, reads_origin ? std::size_t{1} : std::size_t{0}), origin, result,
+             target, displacement);
 }
 
 void compare_swap(const update_call& by, window_object& w, const void* origin, const void* compared,
@@ -299,12 +328,8 @@ void compare_swap(const update_call& by, window_object& w, const void* origin, c
   alignas(16) std::byte both[2 * 16];
   std::memcpy(both, compared, type.size);
   std::memcpy(both + type.size, origin, type.size);
-  const auto note = by.note(w, target);
-  if (note != nullptr) {
-    note->at_origin(origin, type.size, false);
-    note->at_origin(compared, type.size, false);
-  }
-  change_one(note.get(), diagnosis::use_kind::update, type, w, update, both, result, target,
+  const void* const read[]{origin, compared};
+  change_one(by, w, update, diagnosis::use_kind::update, handle, read, both, result, target,
              displacement);
 }
 

@@ -12,19 +12,33 @@
 namespace weft::mpi {
 namespace {
 
+// Whether that rank has told more often that it has come so far than this one has taken note of. Only the teller writes the word:
+// so it crosses from one cache to the other once.
+bool is_more_than(const window_object& w, std::uint64_t word,
+                  const std::vector<std::uint32_t>& taken, int rank) noexcept {
+  const std::uint32_t told = rma::initiator::look(own_word<std::uint32_t>(w, word));
+  return told != (taken.empty() ? 0 : taken[static_cast<std::size_t>(rank)]);
+}
+void take_one(const window_object& w, std::vector<std::uint32_t>& taken, int rank) {
+  taken.resize(static_cast<std::size_t>(w.size));
+  ++taken[static_cast<std::size_t>(rank)];
+}
+
 // What reports say of a wait for other ranks to have come so far in their epochs.
 struct awaited_ranks final : detail::wait_words {
   const window_object& w;
   const std::vector<int>& ranks;
   std::uint64_t (*word_of)(int rank, int size);
+  const std::vector<std::uint32_t>& taken;
   const char* what;  // ", until rank 3 of window halo ..."
 
   awaited_ranks(const window_object& of, const std::vector<int>& all,
-                std::uint64_t (*word)(int, int), const char* said)
-      : w(of), ranks(all), word_of(word), what(said) {}
+                std::uint64_t (*word)(int, int), const std::vector<std::uint32_t>& counts,
+                const char* said)
+      : w(of), ranks(all), word_of(word), taken(counts), what(said) {}
 
   [[nodiscard]] bool has_come(int rank) const noexcept {
-    return rma::initiator::look(own_word<std::uint32_t>(w, word_of(rank, w.size))) != 0;
+    return is_more_than(w, word_of(rank, w.size), taken, rank);
   }
   [[nodiscard]] std::string text() const override {
     const auto missing = [&](int rank) { return !has_come(rank); };
@@ -91,7 +105,7 @@ void post(state& me, MPI_Group group, int assertion, window_object& w) {
   w.origins = ranks_of_group(me, w, group);
   w.completed = 0;
   w.open |= window_object::posted;
-  const std::uint64_t word = window_words::has_posted(w.own(), w.size);
+  const std::uint64_t word = window_words::posts(w.own(), w.size);
   for (const int origin : w.origins) {
     note_posts(me, w, origin);
     note_cause(w, origin, word);
@@ -104,16 +118,19 @@ void start(state& me, MPI_Group group, int assertion, window_object& w) {
   check_no_epoch(w, window_object::started, "MPI_Win_complete");
   check_no_lock(w);
   std::vector<int> targets = ranks_of_group(me, w, group);
-  const awaited_ranks said(w, targets, &window_words::has_posted, "posts");
-  const std::vector<std::uint64_t> words = words_of(w, targets, &window_words::has_posted);
+  const awaited_ranks said(w, targets, &window_words::posts, w.posts_taken, "posts");
   std::size_t come = 0;
-  wait_for_words(w, "MPI_Win_start", profile::wait_state::late_signal, words, said, [&] {
+  const auto have_posted = [&] {
     while (come < targets.size() && said.has_come(targets[come])) ++come;
     return come == targets.size();
-  });
-  for (const int target : targets) note_started(me, w, target);
-  for (const std::uint64_t word : words)
-    w.memory->change<rma::update::add>(w.operations, word_at(w, w.own(), word), ~std::uint32_t{0});
+  };
+  if (!have_posted())
+    wait_for_words(w, "MPI_Win_start", profile::wait_state::late_signal,
+                   words_of(w, targets, &window_words::posts), said, have_posted);
+  for (const int target : targets) {
+    note_started(me, w, target);
+    take_one(w, w.posts_taken, target);
+  }
   w.targets = std::move(targets);
   std::ranges::sort(w.targets);
   end_fences(w);
@@ -126,7 +143,7 @@ void complete(const state& me, window_object& w) {
     fail(MPI_ERR_RMA_SYNC, "no epoch of MPI_Win_start is open at {}", name_of_window(w));
   w.memory->quiet(w.operations);
   note_complete(me, w, -1);
-  const std::uint64_t word = window_words::has_completed(w.own(), w.size);
+  const std::uint64_t word = window_words::completions(w.own(), w.size);
   for (const int target : w.targets) {
     note_completes(me, w, target);
     note_cause(w, target, word);
@@ -143,8 +160,8 @@ void check_posted(const window_object& w) {
 
 bool have_completed(window_object& w) noexcept {
   while (w.completed < w.origins.size() &&
-         rma::initiator::look(own_word<std::uint32_t>(
-             w, window_words::has_completed(w.origins[w.completed], w.size))) != 0)
+         is_more_than(w, window_words::completions(w.origins[w.completed], w.size),
+                      w.completions_taken, w.origins[w.completed]))
     ++w.completed;
   return w.completed == w.origins.size();
 }
@@ -154,21 +171,21 @@ void forget_exposure(window_object& w) {
   w.origins.clear();
 }
 void end_exposure(const state& me, window_object& w) {
-  for (const int origin : w.origins) note_waited(me, w, origin);
-  for (const int origin : w.origins)
-    w.memory->change<rma::update::add>(
-        w.operations, word_at(w, w.own(), window_words::has_completed(origin, w.size)),
-        ~std::uint32_t{0});
+  for (const int origin : w.origins) {
+    note_waited(me, w, origin);
+    take_one(w, w.completions_taken, origin);
+  }
   forget_exposure(w);
 }
 
 void wait_for_origins(const state& me, window_object& w) {
   check_posted(w);
   if (!have_completed(w)) {
-    const awaited_ranks said(w, w.origins, &window_words::has_completed, "completes");
+    const awaited_ranks said(w, w.origins, &window_words::completions, w.completions_taken,
+                             "completes");
     try {
       wait_for_words(w, "MPI_Win_wait", profile::wait_state::late_signal,
-                     words_of(w, w.origins, &window_words::has_completed), said,
+                     words_of(w, w.origins, &window_words::completions), said,
                      [&] { return have_completed(w); });
     } catch (const error&) {
       forget_exposure(w);

@@ -111,6 +111,8 @@ void lock_one(state& me, int type, int target, int assertion, window_object& w) 
 }
 
 void complete_at(window_object& w, int target) {
+  if (w.operations.is_quiet()) [[likely]]
+    return w.memory->quiet(w.operations);
   const int number = in_world(w, target);
   w.memory->quiet(w.operations, {&number, 1});
 }

@@ -22,15 +22,16 @@ struct window_words {
   [[nodiscard]] static constexpr std::uint64_t link(int target) noexcept {
     return links + static_cast<std::uint64_t>(target) * sizeof(std::uint64_t);
   }
-  // What other ranks tell this one: that `target` has posted, and that `origin` has completed.
-  [[nodiscard]] static constexpr std::uint64_t has_posted(int target, int size) noexcept {
+  // What other ranks tell this one: how often `target` has posted, and `origin` has completed. They count on for ever; this rank
+  // remembers how many of them it has taken note of (window_object).
+  [[nodiscard]] static constexpr std::uint64_t posts(int target, int size) noexcept {
     return link(size + 1) + static_cast<std::uint64_t>(target) * sizeof(std::uint32_t);
   }
-  [[nodiscard]] static constexpr std::uint64_t has_completed(int origin, int size) noexcept {
-    return has_posted(size, size) + static_cast<std::uint64_t>(origin) * sizeof(std::uint32_t);
+  [[nodiscard]] static constexpr std::uint64_t completions(int origin, int size) noexcept {
+    return posts(size, size) + static_cast<std::uint64_t>(origin) * sizeof(std::uint32_t);
   }
   [[nodiscard]] static constexpr std::size_t bytes(int size) noexcept {
-    return has_completed(size, size);
+    return completions(size, size);
   }
 };
 
