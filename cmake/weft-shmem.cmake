@@ -85,8 +85,10 @@ weft_add_shmem_program(computing_target ${shmem_directory}/computing_target.c)
 weft_add_shmem_test(computing_target.shm ${run} -n 2 --processes 2 ${shmem_bin}/computing_target)
 weft_add_shmem_test(computing_target.progress ${run} -n 2 --processes 2 --progress ${shmem_bin}/computing_target)
 if(LIBFABRIC_FOUND)
-  weft_add_shmem_test(corners.tcp ${conformance_directory}/run.sh ${weftrun} -n 3 --processes 2 --transport ofi:tcp
-    ${shmem_bin}/corners)
+  foreach(name IN ITEMS corners active_messages)
+    weft_add_shmem_test(${name}.tcp ${conformance_directory}/run.sh ${weftrun} -n 3 --processes 2 --transport ofi:tcp
+      ${shmem_bin}/${name})
+  endforeach()
   weft_add_shmem_test(computing_target.tcp ${conformance_directory}/run.sh ${weftrun} -n 2 --processes 2
     --transport ofi:tcp ${shmem_bin}/computing_target)
 endif()

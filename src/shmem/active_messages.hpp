@@ -41,11 +41,21 @@ struct am_unfinished {
   am_record* record;
 };
 
+// What a PE has handled of another one's messages, and not told it yet.
+struct am_owed {
+  std::uint64_t messages = 0;
+  std::uint64_t bytes = 0;
+  bool is_answered = false;  // A message has gone there since the last time.
+};
+
 class handled_counts;
 
 // A PE has one.
 struct am_state {
   std::vector<am_unfinished> unfinished;
+  // What is owed to PEs of other processes, by PE; empty until one of them is owed something.
+  std::vector<am_owed> owed_far;
+  std::vector<int> told_later;  // PEs that are told with the next look at the network.
   // What this PE may have under way to each PE of other processes, by PE; empty until the first message.
   std::vector<remote::credit_window<remote::worker_credits>> rooms_far;
   // Whether a thread of this PE is sending that PE a message, of which parts are still to go; by PE.

@@ -1,6 +1,7 @@
 // Active messages to and from other processes: parts of messages, and what tells their sources how many have been handled.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "remote/handlers.hpp"
 #include "remote/port.hpp"
@@ -9,9 +10,40 @@
 namespace weft::shmem {
 namespace {
 
-//            tag                          head[0]          head[1]           data
-//   part     message's length, offset     id, target       call, source      the bytes from there on
-//   handled  bytes of those              -, source        target            how many
+//            tag                          head[0]          head[1]           user      data
+//   part     message's length, offset     id, target       call, source      handled   the bytes from there on
+//   handled  bytes of those              -, source        target            -         how many
+//
+// A part also tells what its source has handled of the target's messages: `told_with`.
+
+// What is told in the word of a part: the low bits say how many messages, the others how many units of bytes.
+struct told_with {
+  static constexpr unsigned message_bits = 10;
+  static constexpr std::uint64_t unit = 8;
+  static constexpr std::uint64_t messages_max = (1u << message_bits) - 1;
+  static constexpr std::uint64_t bytes_max = ((1u << (32 - message_bits)) - 1) * unit;
+  static_assert(am_queue::taken_bytes(0) % unit == 0);
+
+  [[nodiscard]] static std::uint32_t packed(std::uint64_t messages, std::uint64_t bytes) noexcept {
+    return static_cast<std::uint32_t>(messages | bytes / unit << message_bits);
+  }
+  [[nodiscard]] static std::uint64_t messages_in(std::uint32_t word) noexcept {
+    return word & messages_max;
+  }
+  [[nodiscard]] static std::uint64_t bytes_in(std::uint32_t word) noexcept {
+    return std::uint64_t{word >> message_bits} * unit;
+  }
+};
+
+// Takes of what is owed as much as a part tells.
+std::uint32_t take_told(am_owed& owed) noexcept {
+  owed.is_answered = true;
+  const std::uint64_t messages = std::min(owed.messages, told_with::messages_max);
+  const std::uint64_t bytes = std::min(owed.bytes, told_with::bytes_max);
+  owed.messages -= messages;
+  owed.bytes -= bytes;
+  return told_with::packed(messages, bytes);
+}
 
 using far_room = remote::credit_window<remote::worker_credits>;
 
@@ -117,12 +149,14 @@ void write_far(pe_state& me, const char* name, int pe, std::uint32_t id, std::ui
                two(call, static_cast<std::uint32_t>(me.number))};
   const std::size_t most =
       remote::port::of(*me.rank.home).eager_bytes_max(made.to.process, made.to.device);
+  if (!me.messages.owed_far.empty()) made.user = take_told(me.messages.owed_far[number]);
   std::size_t done = 0;
   do {
     const std::size_t part = std::min(most, length - done);
     made.tag = two(static_cast<std::uint32_t>(length), static_cast<std::uint32_t>(done));
     made.data = std::span(static_cast<const std::byte*>(payload) + done, part);
     post_far(me, name, pe, made);
+    made.user = 0;
     done += part;
   } while (done < length);
 }
@@ -148,6 +182,19 @@ am_record& reserve_here(worker& here, pe_state& to, std::size_t length) {
   return *record;
 }
 
+// False: so much was not sent. Called when another PE has handled messages of `me`.
+bool take_back(pe_state& me, worker& here, std::uint64_t pe, std::uint64_t messages,
+               std::uint64_t bytes) noexcept {
+  if (me.messages.rooms_far.empty() || me.messages.rooms_far[pe].taken() < bytes ||
+      messages > me.messages.sent - me.messages.sent_and_handled.value())
+    return false;
+  me.messages.rooms_far[pe].give_back(here.owner(), bytes);
+  me.messages.sent_and_handled.add(messages);
+  return true;
+}
+
+constexpr const char* not_sent = "it tells of messages that were not sent";
+
 void on_part(process_state& process, worker& here, detail::rank_state& rank,
              const comm::event& happened) {
   pe_state* const to = pe_of(process, rank);
@@ -157,6 +204,10 @@ void on_part(process_state& process, worker& here, detail::rank_state& rank,
   if (to == nullptr || length > am_payload_bytes_max || offset > length ||
       happened.size > length - offset)
     return remote::refuse(here, happened, "an active message that cannot be");
+  if (happened.user != 0 &&
+      !take_back(*to, here, low_of(happened.head[1]), told_with::messages_in(happened.user),
+                 told_with::bytes_in(happened.user))) [[unlikely]]
+    return remote::refuse(here, happened, not_sent);
   auto& unfinished = to->messages.unfinished;
   auto of = std::find_if(unfinished.begin(), unfinished.end(),
                          [&](const am_unfinished& u) { return u.source == source; });
@@ -182,24 +233,45 @@ void on_handled(process_state& process, worker& here, detail::rank_state& rank,
   pe_state* const to = pe_of(process, rank);
   std::uint64_t count = 0;
   std::memcpy(&count, happened.data, sizeof count);
-  if (to == nullptr || to->messages.rooms_far.empty() ||
-      to->messages.rooms_far[happened.head[1]].taken() < happened.tag ||
-      count > to->messages.sent - to->messages.sent_and_handled.value())
-    return remote::refuse(here, happened, "it tells of messages that were not sent");
-  to->messages.rooms_far[happened.head[1]].give_back(here.owner(), happened.tag);
-  to->messages.sent_and_handled.add(count);
+  if (to == nullptr || !take_back(*to, here, happened.head[1], count, happened.tag))
+    return remote::refuse(here, happened, not_sent);
+}
+
+void tell(pe_state& me, int source) {
+  am_owed& owed = me.messages.owed_far[static_cast<std::size_t>(source)];
+  if (owed.messages == 0) return;
+  const std::uint64_t count = std::exchange(owed.messages, 0);
+  comm::am made;
+  made.to = address_of(me, source);
+  made.handler = process_of(me).handled;
+  made.tag = std::exchange(owed.bytes, 0);
+  made.head = {static_cast<std::uint32_t>(source), static_cast<std::uint32_t>(me.number)};
+  made.data = std::as_bytes(std::span(&count, 1));
+  remote::port::of(*me.rank.home).send(made);
+}
+
+// In the next pass of the worker that looks at the network: what no message has taken along by then.
+bool tell_what_is_left(worker&, void* whose) {
+  pe_state& me = *static_cast<pe_state*>(whose);
+  for (const int pe : me.messages.told_later) tell(me, pe);
+  me.messages.told_later.clear();
+  return true;
 }
 
 }  // namespace
 
 void tell_handled_far(pe_state& me, int source, std::uint64_t count, std::size_t bytes) {
-  comm::am made;
-  made.to = address_of(me, source);
-  made.handler = process_of(me).handled;
-  made.tag = bytes;
-  made.head = {static_cast<std::uint32_t>(source), static_cast<std::uint32_t>(me.number)};
-  made.data = std::as_bytes(std::span(&count, 1));
-  remote::port::of(*me.rank.home).send(made);
+  if (me.messages.owed_far.empty()) me.messages.owed_far.resize(static_cast<std::size_t>(me.size));
+  am_owed& owed = me.messages.owed_far[static_cast<std::size_t>(source)];
+  owed.messages += count;
+  owed.bytes += bytes;
+  // Where the last one was answered, an answer is expected, which takes it along. A source is not kept waiting for much.
+  const bool is_answered = std::exchange(owed.is_answered, false);
+  if (!is_answered || owed.messages > told_with::messages_max || owed.bytes > far_share(me) / 4)
+    return tell(me, source);
+  if (me.messages.told_later.empty())
+    remote::port::of(*me.rank.home).keep_trying(&tell_what_is_left, &me);
+  me.messages.told_later.push_back(source);
 }
 
 void add_am_handlers(detail::handler_numbers& numbers, process_state& of) {

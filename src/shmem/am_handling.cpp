@@ -252,6 +252,10 @@ int am_poll(const char* call, void* args_p) {
     check_not_in_handler(me);
     if (const int done = handle_all(me, call, args_p); done != 0) return done;
     send_all_gathered(me, call);
+    // What other processes have sent is seen when the network is looked at.
+    if (event_source* const network = me.rank.home->events();
+        network != nullptr && network->poll_cheap())
+      if (const int done = handle_all(me, call, args_p); done != 0) return done;
     // A loop of polls lets others run: those of this worker at once, all others now and then.
     if (me.rank.home->has_ready() || me.messages.empty_polls++ % 16 == 0) me.rank.home->yield();
     return handle_all(me, call, args_p);

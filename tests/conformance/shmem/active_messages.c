@@ -73,6 +73,37 @@ static void in_narrow_queues(void) {
   EXPECT(narrow == (me == 0 ? 118 : 0));
 }
 
+/* Who has answered is expected to answer, and its next message tells what it has handled. When it waits instead, for what
+   only comes after its messages have been told as handled, they are told all the same. */
+static int rounds_seen;
+static void seen(void* payload, size_t length, void* r, void* p, int source) {
+  (void)payload, (void)length, (void)r, (void)p, (void)source;
+  ++rounds_seen;
+}
+static void without_an_answer(void) {
+  static int may_go;
+  const int other = pes - 1;
+  enum { rounds = 20 };
+  int id;
+  shmemx_am_set_handler_all(seen, NULL, &id);
+  if (other != 0 && me == 0) {
+    for (int i = 0; i < rounds; ++i) {
+      shmemx_am_send_nbi(id, &i, sizeof i, other);
+      while (i < rounds - 1 && rounds_seen <= i) shmemx_am_wait(NULL);
+    }
+    shmemx_am_quiet(NULL);
+    shmem_int_p(&may_go, 1, other);
+  }
+  if (other != 0 && me == other) {
+    for (int i = 0; i < rounds; ++i) {
+      while (rounds_seen <= i) shmemx_am_wait(NULL);
+      if (i < rounds - 1) shmemx_am_send_nbi(id, &i, sizeof i, 0);
+    }
+    shmem_int_wait_until(&may_go, SHMEM_CMP_EQ, 1);
+  }
+  shmem_barrier_all();
+}
+
 static void count_one(void* payload, size_t length, void* r, void* p, int source) {
   (void)payload, (void)length, (void)p, (void)source;
   ++*(int*)r;
@@ -103,6 +134,7 @@ int main(int argc, char** argv) {
     in_full_queue(atol(argv[2]));
     return end();
   }
+  without_an_answer();
   int first = 0, second = 0, polled = 0;
   /* Ids need not be the same: the odd PEs set theirs in the other order. */
   shmemx_am_set_handler(count, me % 2 == 0 ? &first : &second, &ids[me % 2]);
