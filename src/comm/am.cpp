@@ -1,11 +1,12 @@
-// Active messages: a handler of the peer is called with the data. A shared device gathers small ones for handlers that
-// pump() calls, too, for one peer in one message of the transport: a stream of them would be system calls in the main. They
-// go when there is no more room, in front of any other message to that peer, and with the next progress() or pump().
+// Active messages: a handler of the peer is called with the data. A shared device gathers small ones for one peer in one
+// message of the transport, where their handler allows it: a stream of them would be system calls in the main. They go when
+// there is no more room, in front of any other message to that peer, and with the next progress() or pump().
 #include <algorithm>
 #include <cstring>
 
 #include "comm/device.hpp"
 #include "comm/far_memory.hpp"
+#include "comm/runtime_state.hpp"
 
 namespace weft::comm {
 
@@ -15,7 +16,8 @@ bool local_device::gather(peer_state& to, const am& wanted, const wire_header& h
   const std::size_t needed = gathered_size(size);
   const std::size_t room = std::min(to.route->traits.inject_bytes_max, gathered_bytes_max);
   // An owner that sleeps has sent all, and looks for no more.
-  if (needed > room || size > gathered_am_bytes_max || armed_ || !is_pumped(header) ||
+  if (needed > room || size > gathered_am_bytes_max || armed_ ||
+      handler_of(header.handler) == nullptr || !shared_.is_gathered[header.handler] ||
       wanted.local || wanted.from != nullptr || any_is_far(accelerator_, wanted.data.parts()))
     return false;
   if (to.gathered != nullptr && to.gathered->size + needed > room) send_gathered(to);

@@ -314,7 +314,7 @@ handler_id runtime::register_handler(const completion& called, bool also_pumped)
                   "its uses apart by the message",
                   handlers_max));
   state_->handlers[index] = called;
-  state_->is_pumped[index] = also_pumped;
+  state_->is_pumped[index] = state_->is_gathered[index] = also_pumped;
   state_->handler_count.publish(index + 1);
   return {static_cast<std::uint16_t>(index)};
 }

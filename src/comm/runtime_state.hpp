@@ -75,6 +75,8 @@ class runtime::state {
 
   std::array<completion, handlers_max> handlers;
   std::array<bool, handlers_max> is_pumped{};  // By handler: pump() calls it, too.
+  // By handler: a shared device gathers small messages for it. Those that pump() calls, and others by let_gather().
+  std::array<bool, handlers_max> is_gathered{};
   published<std::uint32_t> handler_count{1};
   std::array<std::unique_ptr<match_table>, engines_max> engines;
   published<std::uint32_t> engine_count{1};

@@ -1,5 +1,7 @@
 #include "remote/port.hpp"
 
+#include "comm/runtime_state.hpp"
+
 namespace weft::remote {
 
 status port::start(comm::am& what) const noexcept {
@@ -9,6 +11,10 @@ status port::start(comm::am& what) const noexcept {
     of_->count_sent(what.to.process);
   what.allow.retry = false;
   return comm::post(of_->device_, what);
+}
+
+void port::let_gather(network* between, comm::handler_id which) noexcept {
+  if (between != nullptr) between->core_->internals().is_gathered[which.index] = true;
 }
 
 void refuse(const worker& here, const comm::event& happened, const char* why) noexcept {

@@ -88,6 +88,10 @@ class port {
     of_->keep_trying(attempt, context);
   }
 
+  // Small messages for this handler may wait at a sender for the next pass of its worker, or for the progress worker, so that
+  // those of a stream over a network go together. Called in all processes when it has been registered; null: a job of one.
+  static void let_gather(network* between, comm::handler_id which) noexcept;
+
   // --- Questions ---------------------------------------------------------------------------------
   // False once the process is dead and this device has delivered all that had come from it.
   [[nodiscard]] bool is_alive(int process) const noexcept { return device().is_alive(process); }

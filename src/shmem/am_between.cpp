@@ -282,6 +282,8 @@ void add_am_handlers(detail::handler_numbers& numbers, process_state& of) {
                                   .sender = sender_in::head_1};
   of.part = handlers.add<&on_part, message_form{.sender = sender_in::head_1_low}>(of);
   of.handled = handlers.add<&on_handled, of_count>(of);
+  for (const comm::handler_id each : {of.part, of.handled})
+    remote::port::let_gather(handlers.between(), each);
 }
 
 }  // namespace weft::shmem

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cluster.hpp"
+#include "comm/runtime_state.hpp"
 
 namespace weft::comm {
 namespace {
@@ -149,6 +150,39 @@ TEST_P(a_pumped_device, gets_what_was_gathered_in_the_order_of_all) {
     EXPECT_EQ(box.messages[i].tag, i);
     EXPECT_EQ(box.messages[i].text, text_of(i));
   }
+}
+
+// Those for a handler of the owner's, too, where it allows that: none is on its way before a large one or the sender's progress.
+TEST_P(a_pumped_device, gathers_for_handlers_that_allow_it) {
+  mailbox box, unused;
+  const handler_id handler = all[1].register_handler(box);
+  (void)all[0].register_handler(unused);
+  for (const int process : {0, 1}) all[process].internals().is_gathered[handler.index] = true;
+  constexpr std::size_t each = 2;  // So many have room in the shortest message of these networks.
+  std::size_t posted = 0;
+  const auto post = [&](std::size_t bytes) {
+    const std::string text = tests::text_of(bytes, static_cast<int>(posted));
+    ASSERT_EQ(
+        all.insist([&] { return post_am(all.device(0), {1}, handler, text, with::tag(posted)); }),
+        status::done);
+    ++posted;
+  };
+  const auto post_small = [&] {
+    for (std::size_t i = 0; i < each; ++i) post(8);
+    for (int i = 0; i < 1000; ++i) all.device(1).progress();
+  };
+  post_small();
+  EXPECT_EQ(box.messages.size(), 0u);
+  post(gathered_am_bytes_max + 1);
+  ASSERT_TRUE(all.until([&] { return box.messages.size() == posted; }));
+  post_small();
+  EXPECT_EQ(box.messages.size(), each + 1);
+  for (int i = 0; i < 200'000 && box.messages.size() != posted; ++i) {
+    all.device(0).pump();  // The sender computes.
+    all.device(1).progress();
+  }
+  ASSERT_EQ(box.messages.size(), posted);
+  for (std::size_t i = 0; i < posted; ++i) EXPECT_EQ(box.messages[i].tag, i);
 }
 
 TEST_P(a_pumped_device, tells_the_end_of_its_own_operations_in_progress) {
