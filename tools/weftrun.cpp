@@ -28,6 +28,7 @@
 #include "base/standard_descriptors.hpp"
 #include "base/topology.hpp"
 #include "process/environment/own_environment.hpp"
+#include "process/loader/copied_file.hpp"
 #include "transport/mpi/mpi.hpp"
 #include "weft/error.hpp"
 #include "weftrun/breakdown.hpp"
@@ -399,6 +400,23 @@ weft::job_request request_of_mpirun(const std::string& name,
   return request;
 }
 
+// More ranks than one process can hold copies for. A seeded schedule has one process: there the loader names the limit.
+void divide_many_ranks(weft::job_program& one) {
+  constexpr int looked_at_min = 500;  // Fewer fit in any case, and their start is not to wait.
+  if (one.how.ranks < looked_at_min || one.how.schedule) return;
+  const auto limit = static_cast<int>(weft::process::limit_of_mappings());
+  const int hosts = std::max(static_cast<int>(weft::host_names(one.how).size()), 1);
+  const int at_most = weft::ranks_of_one_process(in_its_directory(one), limit);
+  const int each = weft::ranks_of_each_process(one.how.ranks, hosts, at_most);
+  if (each == 0) return;
+  one.how.ranks_per_process = each;
+  std::fprintf(
+      stderr,
+      "weftrun: %d ranks of %s get processes of %d each: one holds at most %d, since vm.max_map_count is %d; "
+      "--processes or --ranks-per-process chooses\n",
+      one.how.ranks, one.command.front().c_str(), each, at_most, limit);
+}
+
 // Programs of which no process can hold several copies.
 void give_processes_to_ranks(weft::job_request& request) {
   for (weft::job_program& one : request.programs) {
@@ -411,7 +429,10 @@ void give_processes_to_ranks(weft::job_request& request) {
     if (is_free(one) && weft::is_of_shell(in_its_directory(one))) one.how.ranks_per_process = 1;
     if (!is_free(one) || one.how.ranks == 1) continue;
     const std::string why = weft::why_one_rank(in_its_directory(one));
-    if (why.empty()) continue;
+    if (why.empty()) {
+      divide_many_ranks(one);
+      continue;
+    }
     one.how.ranks_per_process = 1;
     std::fprintf(stderr, "weftrun: %s %s\n", one.command.front().c_str(), why.c_str());
   }

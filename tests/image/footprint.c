@@ -28,7 +28,11 @@ int main(int argc, char** argv) {
         own += kib;
     }
     if (all != NULL) fclose(all);
-    printf("ranks %d proportional_kib %ld sum %d own_kib %ld\n", size, proportional, sum, own);
+    long mappings = 0;
+    FILE* const each = fopen("/proc/self/maps", "r");
+    for (int c = 0; each != NULL && (c = getc(each)) != EOF;) mappings += c == '\n';
+    if (each != NULL) fclose(each);
+    printf("ranks %d proportional_kib %ld sum %d own_kib %ld mappings %ld\n", size, proportional, sum, own, mappings);
   }
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Finalize();

@@ -935,6 +935,21 @@ TEST(image, a_further_rank_of_an_mpi_program_costs_little_memory) {
   }
 }
 
+// Code and constants are one, what is written, what only the loader writes, a blank page; the stack and the gap below it.
+TEST(image, a_further_rank_takes_six_mappings) {
+  WEFT_NEEDS_IMAGES();
+  const auto mappings_of = [](int ranks) {
+    const outcome ran = run_image(formatted("-n {} --workers 1", ranks), "footprint");
+    long count = 0;
+    if (const auto at = ran.text.find(" mappings "); at != ran.text.npos)
+      std::sscanf(ran.text.c_str() + at, " mappings %ld", &count);
+    EXPECT_GT(count, 0) << ran.text;
+    return count;
+  };
+  // Stacks come in blocks: 31 of them, and 255.
+  EXPECT_NEAR(static_cast<double>(mappings_of(248) - mappings_of(24)) / 224, 6, 0.25);
+}
+
 // The program has 1 MiB of constants and some ten KiB that are written.
 TEST(image, copies_share_their_code_and_constants) {
   WEFT_NEEDS_IMAGES();

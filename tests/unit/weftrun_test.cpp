@@ -18,11 +18,13 @@
 
 #include "base/format.hpp"
 #include "base/limits.hpp"
+#include "process/loader/copied_file.hpp"
 #include "weft/error.hpp"
 #include "weftrun/event_loop.hpp"
 #include "weftrun/job_server.hpp"
 #include "weftrun/job_shape.hpp"
 #include "weftrun/output.hpp"
+#include "weftrun/program.hpp"
 #include "weftrun/sweeper.hpp"
 
 namespace weft {
@@ -88,6 +90,46 @@ TEST(remove_segments, removes_those_of_dead_processes_of_the_job_and_no_others) 
   EXPECT_TRUE(std::filesystem::exists(other));
   std::filesystem::remove(living);
   std::filesystem::remove(other);
+}
+
+// A quarter of 1,000 mappings protects the first 62 copies of 4 mappings; each has a stack of 2.
+TEST(copies_that_fit, take_85_percent_of_the_mappings_with_their_stacks) {
+  EXPECT_EQ(process::protected_copies_max(4, 1000), 62u);
+  const std::size_t fit = process::copies_that_fit(4, 3, 1000);
+  EXPECT_LE(62 * (4 + 2) + (fit - 62) * (3 + 2), 850u);
+  EXPECT_GT(62 * (4 + 2) + (fit + 1 - 62) * (3 + 2), 850u);
+  // Of many files: none is left for unprotected ones.
+  EXPECT_EQ(process::copies_that_fit(1, 1, 100), 25 + (85 - 25 * 3) / 3u);
+  EXPECT_EQ(process::copies_that_fit(600, 450, 1000), 1u);
+  EXPECT_EQ(process::copies_that_fit(4, 3, 65530), 10321u);
+}
+
+TEST(ranks_of_each_process, are_as_many_in_as_few_processes_as_hold_them) {
+  EXPECT_EQ(ranks_of_each_process(100, 1, 100), 0);
+  EXPECT_EQ(ranks_of_each_process(101, 1, 100), 51);
+  EXPECT_EQ(ranks_of_each_process(250, 1, 100), 84);
+  EXPECT_EQ(ranks_of_each_process(200, 2, 100), 0);
+  EXPECT_EQ(ranks_of_each_process(202, 2, 100), 51);
+  EXPECT_EQ(ranks_of_each_process(5, 1, 1), 1);
+  for (int ranks = 2; ranks < 400; ranks += 7)
+    for (int hosts = 1; hosts < 4; ++hosts)
+      if (const int each = ranks_of_each_process(ranks, hosts, 60); each != 0) {
+        EXPECT_LE(each, 60) << ranks << ' ' << hosts;
+        const options how{.ranks = ranks, .ranks_per_process = each};
+        EXPECT_GE(
+            shape_of(how, std::vector<host_cores>(static_cast<std::size_t>(hosts))).processes(),
+            hosts);
+      }
+}
+
+// Three mappings for the copy, one that is protected and two for the stack: 85 of 100 mappings hold fourteen or a few more.
+TEST(ranks_of_one_process, are_limited_where_the_ranks_have_copies) {
+  if (std::filesystem::exists(WEFT_PROGRAM_DIR "/image/globals")) {
+    const int few = ranks_of_one_process({WEFT_PROGRAM_DIR "/image/globals"}, 100);
+    EXPECT_GE(few, 12);
+    EXPECT_LE(few, 17);
+  }
+  EXPECT_EQ(ranks_of_one_process({"/bin/true"}, 100), ranks_max);
 }
 
 TEST(job_server, a_fence_lets_go_when_the_last_has_come) {

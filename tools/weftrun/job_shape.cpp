@@ -73,6 +73,13 @@ job_shape shape_of(const options& how, const std::vector<host_cores>& all_hosts)
   return shape;
 }
 
+int ranks_of_each_process(int ranks, int hosts, int at_most) {
+  const auto rounded_up = [](int all, int each) { return all / each + (all % each != 0 ? 1 : 0); };
+  const int of_host = rounded_up(ranks, std::max(hosts, 1));
+  if (of_host <= at_most) return 0;
+  return rounded_up(of_host, rounded_up(of_host, std::max(at_most, 1)));
+}
+
 std::vector<std::string> host_names(const options& how) {
   std::vector<std::string> names;
   for (std::size_t begin = 0; begin < how.hosts.size();) {

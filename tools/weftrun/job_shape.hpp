@@ -24,6 +24,10 @@ host_cores cores_of_this_host();
 // Throws weft::error when the options ask for what cannot be.
 job_shape shape_of(const options& how, const std::vector<host_cores>& hosts);
 
+// How many ranks each process is given where one holds `at_most` of them and nobody has said how many: as few processes as
+// possible, as many for each of `hosts`. 0: one process for each host holds all.
+int ranks_of_each_process(int ranks, int hosts, int at_most);
+
 // The words of --hosts; empty when the job is to run here.
 std::vector<std::string> host_names(const options& how);
 

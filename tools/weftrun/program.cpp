@@ -18,8 +18,12 @@
 #include <unordered_set>
 
 #include "base/format.hpp"
+#include "base/library_lists.hpp"
+#include "base/limits.hpp"
 #include "base/system_path.hpp"
+#include "process/loader/copied_file.hpp"
 #include "process/loader/elf_file.hpp"
+#include "process/loader/libraries.hpp"
 #include "weft/error.hpp"
 
 namespace weft {
@@ -235,17 +239,25 @@ std::string sanitizer_of(const process::elf_file& program) {
   return "";
 }
 
+// What weftcc links to a program.
+bool has_description(const process::elf_file& program) {
+  return std::ranges::any_of(program.symbols(), [&](const ElfW(Sym) & s) {
+    return s.st_shndx != SHN_UNDEF && program.string_at(s.st_name) == "weft_program";
+  });
+}
+
+bool is_of_other_compiler(const std::string& path) {
+  return own_interface(mpi_uses_of(path)) != nullptr;
+}
+
 }  // namespace
 
 std::string why_one_rank(const std::vector<std::string>& command) {
   const std::string path = path_of(command.front());
   try {
     const process::elf_file program(path, process::elf_file::form::any_program);
-    const bool has_description = std::ranges::any_of(program.symbols(), [&](const ElfW(Sym) & s) {
-      return s.st_shndx != SHN_UNDEF && program.string_at(s.st_name) == "weft_program";
-    });
-    const bool is_foreign = own_interface(mpi_uses_of(path)) != nullptr;
-    if (!is_foreign && !has_description) return "";
+    const bool is_foreign = is_of_other_compiler(path);
+    if (!is_foreign && !has_description(program)) return "";
     if (program.is_at_fixed_address())
       return is_foreign
                  ? "is linked at a fixed address (-no-pie), of which a process holds one copy: each rank gets a "
@@ -268,6 +280,68 @@ std::string why_one_rank(const std::vector<std::string>& command) {
   } catch (const error&) {  // None that the kernel would start so.
   }
   return "";
+}
+
+namespace {
+
+// weft's library of this name; empty: it has none.
+std::string own_library(const std::string& name) {
+  std::string library = library_beside_this((WEFT_LIBRARIES "/" + name).c_str());
+  if (library.empty())
+    library = library_beside_this(("../lib/weft/" + name).c_str());  // Not installed.
+  return library;
+}
+
+// What weft's library of MPI `needed` brings along, where functions beyond the standard are, and MPICH's variables.
+std::vector<std::string> brought_by(const std::string& needed) {
+  if (process::is_mpich_library(needed))
+    return {own_library(std::string(process::mpich_process_library)),
+            own_library(std::string(process::mpich_functions_library))};
+  std::vector<std::string> libraries{own_library(std::string(process::process_library))};
+  const process::elf_file first(libraries.front());
+  for (const std::uint64_t index : first.needed())
+    if (const std::string name(first.string_at(index)); name.starts_with("libweft.so"))
+      libraries.push_back(own_library(name));
+  return libraries;
+}
+
+// The files of which each copy has its own: the program and the libraries that the loader brings for it.
+std::vector<process::elf_file> files_of_copy(const std::string& path) {
+  std::set<std::string> files;
+  std::vector<mpi_use> uses;
+  add_mpi_uses(path, files, uses);
+  std::vector<std::string> libraries(files.begin(), files.end());
+  std::erase(libraries, path);
+  if (const mpi_use* const use = own_interface(uses); use != nullptr) {
+    libraries.push_back(own_library(use->needed));
+    for (const std::string& brought : brought_by(use->needed)) libraries.push_back(brought);
+  }
+  std::vector<process::elf_file> own;
+  own.emplace_back(path, process::elf_file::form::any_program);
+  const process::library_choice chosen =
+      process::choose_libraries(own.front(), libraries, library_lists());
+  for (const std::string& library : chosen.own) own.emplace_back(library);
+  return own;
+}
+
+}  // namespace
+
+int ranks_of_one_process(const std::vector<std::string>& command, int limit) {
+  try {
+    const std::string path = path_of(command.front());
+    const process::elf_file program(path, process::elf_file::form::any_program);
+    if (!has_description(program) && !is_of_other_compiler(path)) return ranks_max;
+    std::size_t mappings = 0, protected_mappings = 0;
+    for (const process::elf_file& file : files_of_copy(path)) {
+      mappings += process::mappings_of_copy(file, false);
+      protected_mappings += process::mappings_of_copy(file, true);
+    }
+    const std::size_t fit = process::copies_that_fit(protected_mappings, mappings,
+                                                     static_cast<std::size_t>(std::max(limit, 1)));
+    return static_cast<int>(std::clamp<std::size_t>(fit, 1, ranks_max));
+  } catch (const error&) {  // None that the kernel would start so.
+    return ranks_max;
+  }
 }
 
 namespace {
@@ -313,27 +387,6 @@ const mpi_use* other_mpi(const std::vector<mpi_use>& uses, const mpi_use& use) {
 
 std::string through(const mpi_use& use) {
   return use.library.empty() ? "" : formatted(" through {}", use.library);
-}
-
-// weft's library of this name; empty: it has none.
-std::string own_library(const std::string& name) {
-  std::string library = library_beside_this((WEFT_LIBRARIES "/" + name).c_str());
-  if (library.empty())
-    library = library_beside_this(("../lib/weft/" + name).c_str());  // Not installed.
-  return library;
-}
-
-// What weft's library of MPI `needed` brings along, where functions beyond the standard are, and MPICH's variables.
-std::vector<std::string> brought_by(const std::string& needed) {
-  if (process::is_mpich_library(needed))
-    return {own_library(std::string(process::mpich_process_library)),
-            own_library(std::string(process::mpich_functions_library))};
-  std::vector<std::string> libraries{own_library(std::string(process::process_library))};
-  const process::elf_file first(libraries.front());
-  for (const std::uint64_t index : first.needed())
-    if (const std::string name(first.string_at(index)); name.starts_with("libweft.so"))
-      libraries.push_back(own_library(name));
-  return libraries;
 }
 
 }  // namespace

@@ -18,6 +18,10 @@ std::string not_built_with_weft(const std::vector<std::string>& command);
 // Of one of weftcc's whose ranks need a process each, what it is or does, and what becomes of it; empty for any other.
 std::string why_one_rank(const std::vector<std::string>& command);
 
+// How many ranks one process holds whose ranks have copies of this program, where the kernel allows a process `limit` mappings; of
+// others ranks_max.
+int ranks_of_one_process(const std::vector<std::string>& command, int limit);
+
 // Where weft's libraries lie that have the names of those of MPI which a program asks for that any compiler has linked, with
 // colons between them; empty for any other program. Throws weft::error when weft has none of a name, or not all functions that are
 // called, and when the program brings two MPIs.

@@ -50,6 +50,34 @@ std::byte* at_address(std::uintptr_t address) {
   return reinterpret_cast<std::byte*>(address);
 }
 
+// Constants and code that follow each other in the file as they do in memory: one mapping holds them. Addresses and offsets are of
+// whole pages.
+struct constant_run {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  std::size_t offset = 0;
+  bool executes = false;
+  const ElfW(Phdr) * first = nullptr;  // Of its segments.
+};
+
+std::vector<constant_run> constant_runs(std::span<const ElfW(Phdr)> segments) {
+  std::vector<constant_run> runs;
+  for (const ElfW(Phdr) & s : segments) {
+    if (s.p_type != PT_LOAD || s.p_filesz == 0 || (s.p_flags & PF_W) != 0) continue;
+    const bool executes = (s.p_flags & PF_X) != 0;
+    const std::size_t begin = page_down(s.p_vaddr), offset = page_down(s.p_offset);
+    const std::size_t end = page_up(s.p_vaddr + s.p_filesz);
+    if (!runs.empty() && runs.back().end == begin &&
+        runs.back().offset + (begin - runs.back().begin) == offset) {
+      runs.back().end = end;
+      runs.back().executes |= executes;
+    } else {
+      runs.push_back({begin, end, offset, executes, &s});
+    }
+  }
+  return runs;
+}
+
 // Replaces `size` bytes of memory at once, so that no other thread sees anything between.
 bool move_over(std::byte* from, std::byte* to, std::size_t size) {
   return size == 0 || ::mremap(from, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED;
@@ -58,9 +86,36 @@ bool move_over(std::byte* from, std::byte* to, std::size_t size) {
 }  // namespace
 
 long limit_of_mappings() {
-  long limit = 65530;
-  std::ifstream("/proc/sys/vm/max_map_count") >> limit;
+  static const long limit = [] {
+    long found = 65530;
+    std::ifstream("/proc/sys/vm/max_map_count") >> found;
+    return found;
+  }();
   return limit;
+}
+
+std::size_t mappings_of_copy(const elf_file& file, bool protects) {
+  std::size_t count = constant_runs(file.segments()).size() + 1;  // The blank page behind it.
+  std::size_t protected_parts = 0;
+  for (const ElfW(Phdr) & s : file.segments()) {
+    if (s.p_type == PT_LOAD && s.p_filesz != 0 && (s.p_flags & PF_W) != 0) ++count;
+    if (s.p_type == PT_GNU_RELRO) protected_parts = 1;
+  }
+  return count + (protects ? protected_parts : 0);
+}
+
+std::size_t protected_copies_max(std::size_t mappings, std::size_t limit) {
+  return limit / 4 / std::max<std::size_t>(mappings, 1);
+}
+
+std::size_t copies_that_fit(std::size_t protected_mappings, std::size_t mappings,
+                            std::size_t limit) {
+  constexpr std::size_t of_stack = 2;
+  const std::size_t usable = limit - limit / 20 * 3;
+  const std::size_t first = protected_copies_max(protected_mappings, limit);
+  const std::size_t of_first = first * (protected_mappings + of_stack);
+  if (of_first >= usable) return usable / (protected_mappings + of_stack);
+  return first + (usable - of_first) / (mappings + of_stack);
 }
 
 // --- The file -------------------------------------------------------------------------------------
@@ -81,6 +136,7 @@ void copied_file::prepare(std::span<const numbered_file> others, bool whole) {
       ::mmap(nullptr, size(), PROT_READ | PROT_WRITE, MAP_PRIVATE, file.descriptor(), 0);
   if (mapped == MAP_FAILED) throw error(formatted("cannot map {}", file.path()));
   edited_ = static_cast<std::byte*>(mapped);
+  whole_ = whole;
   edit(whole);
   choose_ranges(whole);
   for (const numbered_file& library : others) {
@@ -142,7 +198,8 @@ void copied_file::close_copy() noexcept {
 void copied_file::bind(std::uintptr_t base, const std::vector<std::uintptr_t>& bases,
                        const std::vector<copied_variable>& variables) {
   if (bindings_.empty() && variables.empty()) return;
-  const auto [constant, size] = constant_part();
+  // Of a copy that is not whole the loader has protected nothing: edit().
+  const auto [constant, size] = whole_ ? constant_part() : std::pair<std::size_t, std::size_t>{};
   if (size != 0 && ::mprotect(at_address(base + constant), size, PROT_READ | PROT_WRITE) != 0)
     fail("cannot bind the names of");
   for (const binding& b : bindings_)
@@ -187,20 +244,19 @@ void copied_file::keep_from_loader(bool late) {
   });
 }
 
-void copied_file::share_pages(std::uintptr_t base) const {
-  for (const ElfW(Phdr) & s : file.segments()) {
-    if (s.p_type != PT_LOAD || s.p_filesz == 0) continue;
-    const std::size_t first = page_down(s.p_vaddr);
-    const std::size_t size = page_up(s.p_vaddr + s.p_filesz) - first;
-    const auto offset = static_cast<off_t>(page_down(s.p_offset));
-    if ((s.p_flags & PF_W) != 0) {
-      share_writable(base, first, size, offset);
-    } else if (!file.has_text_relocations()) {
-      const int access = PROT_READ | ((s.p_flags & PF_X) != 0 ? PROT_EXEC : 0);
-      if (::mmap(at_address(base + first), size, access, MAP_PRIVATE | MAP_FIXED, file.descriptor(),
-                 offset) == MAP_FAILED)
+void copied_file::share_pages(std::uintptr_t base, bool protects) const {
+  if (!file.has_text_relocations())
+    for (const constant_run& run : constant_runs(file.segments())) {
+      const int access = PROT_READ | (run.executes ? PROT_EXEC : 0);
+      if (::mmap(at_address(base + run.begin), run.end - run.begin, access, MAP_PRIVATE | MAP_FIXED,
+                 file.descriptor(), static_cast<off_t>(run.offset)) == MAP_FAILED)
         fail("cannot map the code of");
     }
+  for (const ElfW(Phdr) & s : file.segments()) {
+    if (s.p_type != PT_LOAD || s.p_filesz == 0 || (s.p_flags & PF_W) == 0) continue;
+    const std::size_t first = page_down(s.p_vaddr);
+    share_writable(base, first, page_up(s.p_vaddr + s.p_filesz) - first,
+                   static_cast<off_t>(page_down(s.p_offset)), protects);
   }
 }
 
@@ -297,10 +353,26 @@ void copied_file::edit(bool whole) {
   // system when it has the file in its list already (loader_list.hpp).
   for (const ElfW(Phdr) & s : file.segments())
     if (s.p_type == PT_GNU_RELRO) edited_at(s).p_type = PT_NULL;
+  merge_constants();
   // The sections are not written.
   auto& header = *reinterpret_cast<ElfW(Ehdr)*>(edited_);
   header.e_shoff = 0;
   header.e_shnum = header.e_shstrndx = 0;
+}
+
+// The loader makes one mapping of constants and code, too: a process of many copies has few for each.
+void copied_file::merge_constants() {
+  if (file.has_text_relocations()) return;
+  for (const constant_run& run : constant_runs(file.segments()))
+    for (const ElfW(Phdr) & s : file.segments()) {
+      if (s.p_type != PT_LOAD || (s.p_flags & PF_W) != 0 || s.p_vaddr <= run.first->p_vaddr ||
+          s.p_vaddr >= run.end)
+        continue;
+      ElfW(Phdr)& whole = edited_at(*run.first);
+      whole.p_flags |= s.p_flags;
+      whole.p_memsz = whole.p_filesz = s.p_vaddr + s.p_filesz - whole.p_vaddr;
+      edited_at(s).p_type = PT_NULL;
+    }
 }
 
 // gdb takes a global variable of a library for that of the first file which has a symbol of its
@@ -375,7 +447,7 @@ std::pair<std::size_t, std::size_t> copied_file::constant_part() const {
 }
 
 void copied_file::share_writable(std::uintptr_t base, std::size_t first, std::size_t size,
-                                 off_t offset) const {
+                                 off_t offset, bool protects) const {
   std::byte* const target = at_address(base + first);
   void* const mapped =
       ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file.descriptor(), offset);
@@ -388,7 +460,8 @@ void copied_file::share_writable(std::uintptr_t base, std::size_t first, std::si
   // cores that this process runs on.
   if (!move_over(fresh, target, size)) fail("cannot place");
   const auto [constant_first, constant_size] = constant_part();
-  const std::size_t constant = constant_first == first ? std::min(size, constant_size) : 0;
+  const std::size_t constant =
+      protects && constant_first == first ? std::min(size, constant_size) : 0;
   if (constant != 0 && ::mprotect(target, constant, PROT_READ) != 0) fail("cannot protect");
 }
 // --- What was loaded ------------------------------------------------------------------------------

@@ -21,6 +21,16 @@ namespace weft::process {
 // What the kernel allows a process (vm.max_map_count).
 [[nodiscard]] long limit_of_mappings();
 
+// How many mappings a copy of the file is, where what only the loader writes is read-only (`protects`) and where not.
+[[nodiscard]] std::size_t mappings_of_copy(const elf_file& file, bool protects);
+// As many copies of a process are protected, each of so many mappings; further ones are not, as stacks go without gaps where there
+// are very many.
+[[nodiscard]] std::size_t protected_copies_max(std::size_t mappings, std::size_t limit);
+// How many ranks a process holds: their copies of so many mappings each and their stacks are 85 % of its mappings. The rest is
+// the program's.
+[[nodiscard]] std::size_t copies_that_fit(std::size_t protected_mappings, std::size_t mappings,
+                                          std::size_t limit);
+
 // A file, and where its number is written by which the loader knows the copy that is meant.
 struct numbered_file {
   const elf_file* file;
@@ -75,8 +85,8 @@ class copied_file {
   // functions only as they are called, `late`, it may be told of these afterwards.
   void keep_from_loader(bool late);
 
-  // Maps the original in place of the copy, wherever both are equal.
-  void share_pages(std::uintptr_t base) const;
+  // Maps the original in place of the copy, wherever both are equal. Who `protects` what only the loader writes pays a mapping more.
+  void share_pages(std::uintptr_t base, bool protects) const;
 
   // A debugger opens it when it likes.
   void leave_copy_open() noexcept { copy_ = -1; }
@@ -115,13 +125,16 @@ class copied_file {
   [[nodiscard]] std::vector<std::uint64_t> indices_of(const elf_file& library) const;
   [[nodiscard]] std::size_t string_checked(std::uint64_t index) const;
   [[nodiscard]] std::pair<std::size_t, std::size_t> constant_part() const;
-  void share_writable(std::uintptr_t base, std::size_t first, std::size_t size, off_t offset) const;
+  void share_writable(std::uintptr_t base, std::size_t first, std::size_t size, off_t offset,
+                      bool protects) const;
+  void merge_constants();
 
   std::byte* edited_ = nullptr;
   std::vector<range> written_;
   std::vector<library_name> names_;
   std::vector<binding> bindings_;
   std::vector<taken_variable> taken_;
+  bool whole_ = false;
   int copy_ = -1;
   int number_ = -1;
 };

@@ -122,7 +122,7 @@ std::string image_program::failure_text(std::string_view reason) const {
     return formatted(
         "{}: {}; a copy takes about {} mappings and vm.max_map_count is {}: raise it, or divide the ranks among more "
         "processes (weftrun --processes)",
-        what, reason, 6 * sources_.size(), limit_of_mappings());
+        what, reason, mappings(true), limit_of_mappings());
   }
   return formatted("{}: {}", what, reason);
 }
@@ -150,8 +150,17 @@ void image_program::close_copies() noexcept {
   for (const std::unique_ptr<copied_file>& s : sources_) s->close_copy();
 }
 
+std::size_t image_program::mappings(bool protects) const {
+  std::size_t count = 0;
+  for (const std::unique_ptr<copied_file>& s : sources_)
+    count += mappings_of_copy(s->file, protects);
+  return count;
+}
+
 image image_program::load() {
   const std::lock_guard hold(loading_lock());
+  const bool protects =
+      loaded_ < protected_copies_max(mappings(true), static_cast<std::size_t>(limit_of_mappings()));
   open_copies();
   void* const handle = list_.open(loaded_name(sources_.back()->number()).c_str(),
                                   RTLD_NOW | RTLD_LOCAL, sources_.size(), must_see_all_);
@@ -181,7 +190,7 @@ image image_program::load() {
                          [](const copied_variable& v) { return !v.is_kept; });
     if (loaded_ == 0) s.keep_findings(bases[i], bases, sources_);
     if (!debugged_) {
-      s.share_pages(bases[i]);
+      s.share_pages(bases[i], protects);
       maps[i]->l_name = s.shown_name();
     }
     loaded.parts_.emplace_back(s.file, bases[i]);

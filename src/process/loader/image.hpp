@@ -69,6 +69,8 @@ class image_program {
   [[nodiscard]] image::main_function main_of_foreign(void* handle, std::uintptr_t base) const;
   void open_copies();
   void close_copies() noexcept;
+  // How many mappings a copy is.
+  [[nodiscard]] std::size_t mappings(bool protects) const;
   [[nodiscard]] std::string failure_text(std::string_view reason) const;
 
   std::vector<std::unique_ptr<copied_file>> sources_;  // They stand in the order of image::parts_.

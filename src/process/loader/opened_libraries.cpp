@@ -392,7 +392,7 @@ void opened_libraries::take(void* handle, const std::vector<std::unique_ptr<open
     if (program_.debugged) {
       one->source.leave_copy_open();
     } else {
-      one->source.share_pages(one->part->base());
+      one->source.share_pages(one->part->base(), true);
       static_cast<link_map*>(one->handle)->l_name = one->source.shown_name();
       one->source.close_copy();
     }
