@@ -164,13 +164,18 @@ endif()
 # The process of a program that has several ranks in it.
 file(GLOB host_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/process/*/host_*.c
   ${PROJECT_SOURCE_DIR}/src/process/*/both_*.c)
-add_executable(weft-host ${PROJECT_SOURCE_DIR}/tools/weftcc/host.cpp ${host_sources})
+add_library(weft-host-parts OBJECT ${PROJECT_SOURCE_DIR}/tools/weftcc/host.cpp ${host_sources})
+add_executable(weft-host $<TARGET_OBJECTS:weft-host-parts>)
+# Another one for executables with thread-local variables: each thread has room for them, which no other shall pay for.
+add_executable(weft-host-threads $<TARGET_OBJECTS:weft-host-parts> ${PROJECT_SOURCE_DIR}/tools/weftcc/host_thread_locals.c)
 set_source_files_properties(${PROJECT_SOURCE_DIR}/src/process/loader/host_libraries.c PROPERTIES COMPILE_OPTIONS -O2)
-weft_compile_options(weft-host)
-target_include_directories(weft-host PRIVATE ${PROJECT_SOURCE_DIR}/include/weft/program ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
-target_link_libraries(weft-host PRIVATE weft-shared fmt::fmt)
+foreach(target IN ITEMS weft-host-parts weft-host weft-host-threads)
+  weft_compile_options(${target})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include/weft/program ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+  target_link_libraries(${target} PRIVATE weft-shared fmt::fmt)
+endforeach()
 # What it defines in place of libc's is found by the copies.
-set_target_properties(weft-host PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${weft_home}
+set_target_properties(weft-host weft-host-threads PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${weft_home}
   ENABLE_EXPORTS ON BUILD_RPATH "\$ORIGIN" INSTALL_RPATH "\$ORIGIN")
 
 # The wrappers: one script, whose name says the language.
@@ -266,7 +271,7 @@ configure_file(${PROJECT_SOURCE_DIR}/tools/weftcc/mpirun ${weft_home}/bin/mpirun
 file(CREATE_LINK mpirun ${weft_home}/bin/mpiexec SYMBOLIC)
 
 add_custom_target(weft-wrappers ALL DEPENDS ${fortran_files} ${fortran_sources_there})
-add_dependencies(weft-wrappers weft-shared weft-program weft-host)
+add_dependencies(weft-wrappers weft-shared weft-program weft-host weft-host-threads)
 if(TARGET weft-abi)
   add_dependencies(weft-wrappers weft-abi)
 endif()
@@ -313,7 +318,7 @@ if(PROJECT_IS_TOP_LEVEL)
     install(FILES ${weft_home}/libmpi_abi.so DESTINATION ${weft_installed_home})
   endif()
   install(TARGETS weft-program ARCHIVE DESTINATION ${weft_installed_home})
-  install(TARGETS weft-host RUNTIME DESTINATION ${weft_installed_home} COMPONENT runtime)
+  install(TARGETS weft-host weft-host-threads RUNTIME DESTINATION ${weft_installed_home} COMPONENT runtime)
   if(TARGET weft-python)
     install(PROGRAMS ${weft_installed_python} DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()

@@ -428,7 +428,10 @@ void give_processes_to_ranks(weft::job_request& request) {
     one.starts_program = !weft::knows_ranks(in_its_directory(one));
     if (is_free(one) && weft::is_of_shell(in_its_directory(one))) one.how.ranks_per_process = 1;
     if (!is_free(one) || one.how.ranks == 1) continue;
-    const std::string why = weft::why_one_rank(in_its_directory(one));
+    weft::options how = request.how;
+    how.ranks = one.how.ranks;
+    const std::string why =
+        weft::why_one_rank(in_its_directory(one), how, request.programs.size() == 1);
     if (why.empty()) {
       divide_many_ranks(one);
       continue;

@@ -250,9 +250,31 @@ bool is_of_other_compiler(const std::string& path) {
   return own_interface(mpi_uses_of(path)) != nullptr;
 }
 
+// The thread-local variable of an executable that a library of it uses, in words; empty: none does.
+std::string thread_local_of_library(const process::elf_file& program, const std::string& path) {
+  const auto is_thread_local = [](const ElfW(Sym) & s) {
+    return ELF64_ST_TYPE(s.st_info) == STT_TLS && s.st_shndx != SHN_UNDEF;
+  };
+  if (!program.is_executable() || !std::ranges::any_of(program.symbols(), is_thread_local))
+    return "";
+  std::set<std::string> files;
+  std::vector<mpi_use> uses;
+  add_mpi_uses(path, files, uses);
+  for (const std::string& one : files) {
+    const process::elf_file file(one, process::elf_file::form::any_program);
+    for (const ElfW(Sym) & s : program.symbols())
+      if (is_thread_local(s) && file.asks_for(program.string_at(s.st_name)))
+        return formatted(
+            "has the thread-local variable {}, which {} uses, and was linked as an executable",
+            program.string_at(s.st_name), one);
+  }
+  return "";
+}
+
 }  // namespace
 
-std::string why_one_rank(const std::vector<std::string>& command) {
+std::string why_one_rank(const std::vector<std::string>& command, const options& how,
+                         bool is_only) {
   const std::string path = path_of(command.front());
   try {
     const process::elf_file program(path, process::elf_file::form::any_program);
@@ -263,9 +285,20 @@ std::string why_one_rank(const std::vector<std::string>& command) {
                  ? "is linked at a fixed address (-no-pie), of which a process holds one copy: each rank gets a "
                    "process of its own; ranks share one when it is linked with -pie"
                  : "";
-    if (program.is_only_copy())
-      return "has thread-local variables and was linked as an executable: each rank gets a process of its own; ranks "
-             "share one when its objects are compiled with weftcc (mpicc)";
+    constexpr const char* remedy =
+        ": each rank gets a process of its own; ranks share one when its objects are compiled with weftcc (mpicc)";
+    if (const std::string why = program.why_only_copy(); !why.empty()) return why + remedy;
+    if (const std::string why = thread_local_of_library(program, path); !why.empty())
+      return why + remedy;
+    // A worker for each rank otherwise, of which all processes of a job have the same number.
+    if (program.is_executable() && program.has_thread_locals() &&
+        (!is_only || how.schedule || (how.workers != 0 && how.workers < how.ranks)))
+      return formatted(
+          "has thread-local variables and was linked as an executable, so that a worker has one rank, {}{}",
+          !is_only       ? "in a job of several programs"
+          : how.schedule ? "with a schedule, which has one worker"
+                         : "with fewer workers than ranks",
+          remedy);
     if (const std::string word = sanitizer_of(program); !word.empty())
       return formatted(
           "is linked with -fsanitize={}, which knows one program in a process: each rank gets a process of "

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/settings.hpp"
+
 namespace weft {
 
 inline constexpr int status_usage = 2;
@@ -15,8 +17,9 @@ inline constexpr int status_not_found = 127;
 // Throws weft::error when it belongs to another MPI.
 std::string not_built_with_weft(const std::vector<std::string>& command);
 
-// Of one of weftcc's whose ranks need a process each, what it is or does, and what becomes of it; empty for any other.
-std::string why_one_rank(const std::vector<std::string>& command);
+// Of a program whose ranks need a process each, what it is or does, and what becomes of it; empty for any other. `how` is as the
+// user has it; `is_only` where the job has no other program.
+std::string why_one_rank(const std::vector<std::string>& command, const options& how, bool is_only);
 
 // How many ranks one process holds whose ranks have copies of this program, where the kernel allows a process `limit` mappings; of
 // others ranks_max.

@@ -27,8 +27,10 @@ std::vector<std::string> command_line() {
 void fill_environment(state& me) {
   auto& entries = me.environment.entries;
   std::vector<std::string> words = command_line();
-  // weft-host runs a program with several ranks in one process. The program is its first argument.
-  if (words.size() > 1 && words[0].ends_with("weft-host")) words.erase(words.begin());
+  // weft-host, or weft-host-threads, runs a program with several ranks in one process. The program is its first argument.
+  if (words.size() > 1 &&
+      (words[0].ends_with("weft-host") || words[0].ends_with("weft-host-threads")))
+    words.erase(words.begin());
   std::string arguments;
   for (std::size_t i = 1; i < words.size(); ++i) arguments += (i == 1 ? "" : " ") + words[i];
   const std::string ranks = std::to_string(me.rank.shared->world->size());

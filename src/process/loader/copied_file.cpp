@@ -272,12 +272,13 @@ void copied_file::fail(const char* what) const {
 // that its code knows where its thread-locals are.
 void copied_file::take_for_library() {
   if (!file.is_executable()) return;
-  if (file.is_only_copy())
+  if (const std::string why = file.why_only_copy(); !why.empty())
     throw error(
-        formatted("{} has thread-local variables and was linked as an executable, of which "
-                  "a process holds one copy: link it with weftcc (mpicc), or start it "
-                  "with --ranks-per-process 1",
-                  file.path()));
+        formatted("{} {}: link it with weftcc (mpicc), or start it with --ranks-per-process 1",
+                  file.path(), why));
+  // Its code does not ask the loader for them: they have their place in each thread already (thread_locals.cpp).
+  for (const ElfW(Phdr) & s : file.segments())
+    if (s.p_type == PT_TLS) edited_at(s).p_type = PT_NULL;
   for (const ElfW(Dyn) & entry : file.dynamic())
     if (entry.d_tag == DT_FLAGS_1)
       edited_at(entry).d_un.d_val &= ~static_cast<ElfW(Xword)>(DF_1_PIE);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "base/format.hpp"
 #include "base/reasons.hpp"
 #include "base/system_path.hpp"
+#include "process/life/thread_locals.h"
 #include "weft/error.hpp"
 
 namespace weft::process {
@@ -27,6 +29,9 @@ constexpr std::uint32_t relative_relocation = R_X86_64_RELATIVE;
 constexpr std::uint32_t copy_relocation = R_X86_64_COPY;
 constexpr std::array<std::uint32_t, 3> references{R_X86_64_64, R_X86_64_GLOB_DAT,
                                                   R_X86_64_JUMP_SLOT};
+// By which the loader says where thread-locals are.
+constexpr std::array<std::uint32_t, 4> thread_local_relocations{
+    R_X86_64_DTPMOD64, R_X86_64_DTPOFF64, R_X86_64_TPOFF64, R_X86_64_TLSDESC};
 #elif defined(__aarch64__)
 constexpr int machine = EM_AARCH64;
 constexpr std::uint32_t call_relocation = R_AARCH64_IRELATIVE;
@@ -34,12 +39,15 @@ constexpr std::uint32_t relative_relocation = R_AARCH64_RELATIVE;
 constexpr std::uint32_t copy_relocation = R_AARCH64_COPY;
 constexpr std::array<std::uint32_t, 3> references{R_AARCH64_ABS64, R_AARCH64_GLOB_DAT,
                                                   R_AARCH64_JUMP_SLOT};
+constexpr std::array<std::uint32_t, 0>
+    thread_local_relocations{};  // They lie above the thread pointer: not placed.
 #else
 constexpr int machine = EM_NONE;
 constexpr std::uint32_t call_relocation = 0;
 constexpr std::uint32_t relative_relocation = 0;
 constexpr std::uint32_t copy_relocation = 0;
 constexpr std::array<std::uint32_t, 0> references{};
+constexpr std::array<std::uint32_t, 0> thread_local_relocations{};
 #endif
 
 bool is_in(const ElfW(Phdr) & s, std::uint64_t address) noexcept {
@@ -295,8 +303,43 @@ std::string elf_file::is_of_thread() const {
   return {};
 }
 
-bool elf_file::is_only_copy() const noexcept {
-  return is_executable() && has_thread_locals();
+std::optional<placed_thread_locals> elf_file::thread_locals_of_executable() const {
+  if (!is_executable() || !has_thread_locals() || thread_local_relocations.empty()) return {};
+  // Its own, of which the loader is asked all the same: linkers leave none.
+  const std::span<const ElfW(Sym)> all = symbols();
+  for (const auto& [where, size] : {std::pair{DT_RELA, DT_RELASZ}, {DT_JMPREL, DT_PLTRELSZ}}) {
+    if (value_of(where) == 0) continue;
+    for (const ElfW(Rela) & r :
+         table<ElfW(Rela)>(offset_of(value_of(where)), value_of(size) / sizeof(ElfW(Rela))))
+      if ((symbol_of(r) == 0 || all[symbol_of(r)].st_shndx != SHN_UNDEF) &&
+          std::ranges::find(thread_local_relocations,
+                            static_cast<std::uint32_t>(ELF64_R_TYPE(r.r_info))) !=
+              thread_local_relocations.end())
+        return {};
+  }
+  const auto at = std::ranges::find(segments(), PT_TLS, &ElfW(Phdr)::p_type);
+  const std::size_t alignment = std::max<std::size_t>(at->p_align, 1);
+  if (!std::has_single_bit(alignment)) return {};
+  // As the C library places those of the process's own executable.
+  const std::size_t first = (0 - at->p_vaddr) & (alignment - 1);
+  const std::size_t below = ((at->p_memsz - first + alignment - 1) & ~(alignment - 1)) + first;
+  if (at->p_memsz < at->p_filesz || at->p_memsz < first || below < at->p_memsz) return {};
+  return placed_thread_locals{at->p_vaddr, at->p_filesz, at->p_memsz, below, alignment};
+}
+
+std::string elf_file::why_only_copy() const {
+  if (!is_executable() || !has_thread_locals()) return {};
+  const std::optional<placed_thread_locals> placed = thread_locals_of_executable();
+  if (!placed)
+    return "has thread-local variables, of which it asks the loader, and was linked as an executable";
+  if (placed->below > weft_thread_locals_max ||
+      placed->alignment > weft_thread_locals_alignment_max)
+    return formatted(
+        "has {} bytes of thread-local variables, aligned to {}, and was linked as an executable, of which several copies "
+        "may have {}, aligned to {}",
+        placed->size, placed->alignment, +weft_thread_locals_max,
+        +weft_thread_locals_alignment_max);
+  return {};
 }
 
 bool elf_file::is_of_call(const ElfW(Rela) & r) noexcept {

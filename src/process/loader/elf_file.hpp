@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,6 +37,15 @@ struct elf_calls {
   std::uint64_t last_fini = 0;
   std::uint64_t fini_array = 0;
   std::size_t fini_count = 0;
+};
+
+// The thread-locals of an executable. Its code has their distances from the thread pointer: a thread has room for one copy's.
+struct placed_thread_locals {
+  std::uint64_t address;  // Of their initial values: `initialized` bytes; the others are 0.
+  std::size_t initialized;
+  std::size_t size;
+  std::size_t below;  // They begin so many bytes below the thread pointer.
+  std::size_t alignment;
 };
 
 class elf_file {
@@ -99,12 +109,14 @@ class elf_file {
     return (value_of(DT_FLAGS_1) & DF_1_PIE) != 0;
   }
   [[nodiscard]] bool has_thread_locals() const noexcept;
+  // Where the code of an executable expects its thread-locals; nothing: it has none, or is no executable, or only the loader could place them.
+  [[nodiscard]] std::optional<placed_thread_locals> thread_locals_of_executable() const;
   // Whether it looks elsewhere for what has this name.
   [[nodiscard]] bool asks_for(std::string_view name) const;
   // What of it belongs to a thread, as words for people, so that a rank that uses it may not change its own; empty: nothing.
   [[nodiscard]] std::string is_of_thread() const;
-  // An executable that knows where its thread-locals are, so that a process can hold one copy of it only.
-  [[nodiscard]] bool is_only_copy() const noexcept;
+  // Why a process can hold one copy of it only, as words for people that go on after its name; empty: it can hold many.
+  [[nodiscard]] std::string why_only_copy() const;
   [[nodiscard]] static std::uint32_t symbol_of(const ElfW(Rela) & r) noexcept {
     return static_cast<std::uint32_t>(ELF64_R_SYM(r.r_info));
   }

@@ -55,6 +55,7 @@ image_program::image_program(const std::string& path, const std::vector<std::str
   std::vector<numbered_file> all;
   for (const std::unique_ptr<copied_file>& s : sources_) all.push_back(s->numbered());
   for (const std::unique_ptr<copied_file>& s : sources_) s->prepare(all, debugged_);
+  choose_thread_locals();
   bind_names();
   must_see_all_ = debugged_ || std::ranges::any_of(sources_, [](const auto& s) {
                     return s->file.static_tls_bytes() != 0 || s->file.has_text_relocations();
@@ -68,6 +69,27 @@ image_program::image_program(const std::string& path, const std::vector<std::str
 }
 
 image_program::~image_program() = default;
+
+// Libraries cannot have their share of them: the loader does not know where they lie.
+void image_program::choose_thread_locals() {
+  const elf_file& program = sources_.back()->file;
+  thread_locals_ = program.thread_locals_of_executable();
+  if (!thread_locals_) return;
+  for (const ElfW(Sym) & s : program.symbols()) {
+    if (ELF64_ST_TYPE(s.st_info) != STT_TLS || s.st_shndx == SHN_UNDEF) continue;
+    const std::string_view name = program.string_at(s.st_name);
+    for (const std::unique_ptr<copied_file>& one : sources_)
+      if (one->file.asks_for(name))
+        throw error(formatted(
+            "{} uses the thread-local variable {} of {}, which was linked as an executable: link that with weftcc "
+            "(mpicc), or start it with --ranks-per-process 1",
+            one->file.path(), name, program.path()));
+  }
+  if (!has_room_for_thread_locals())
+    throw error(formatted(
+        "this process has no room for the thread-local variables of {}: start it with --ranks-per-process 1",
+        program.path()));
+}
 
 // The program first, then the libraries that it needs, then those that these need, as a loader does. What stands before the C
 // library comes before all of these, as the library does that brings it and is preloaded.
@@ -201,6 +223,10 @@ image image_program::load() {
     for (const std::unique_ptr<copied_file>& s : sources_) s->leave_copy_open();
   }
   ++loaded_;
+  if (thread_locals_)
+    loaded.thread_locals_ = {
+        reinterpret_cast<const std::byte*>(bases[sources_.size() - 1] + thread_locals_->address),
+        thread_locals_->initialized, thread_locals_->size, thread_locals_->below};
   const auto* const description = static_cast<const weft_program*>(::dlsym(handle, "weft_program"));
   if (description == nullptr || description->version != weft_program_version)
     throw error(
@@ -221,6 +247,10 @@ image image_program::load() {
 // --- A copy ---------------------------------------------------------------------------------------
 
 void image::construct(int argc, char** argv, char** environment) {
+  if (!place_thread_locals(thread_locals_))
+    throw error(
+        "the program has thread-local variables and was linked as an executable, so that each rank needs a worker of its own, and two "
+        "ranks share one: --workers N, for N ranks of a process, or --ranks-per-process 1");
   opened_->set_words(argc, argv, environment);
   // Once more: what all ranks share may have changed since, as standard output does when ranks begin.
   for (const copied_variable& v : variables_) std::memcpy(v.to, v.from, v.size);

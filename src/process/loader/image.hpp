@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 
 #include "process/libc_state/own_streams.hpp"
 #include "process/life/caller.h"
+#include "process/life/thread_locals.hpp"
 #include "process/loader/copied_file.hpp"
 #include "process/loader/loader_list.hpp"
 #include "process/loader/opened_libraries.hpp"
@@ -45,6 +47,7 @@ class image {
   std::vector<loaded_part> parts_;  // Libraries before those that need them, the program last.
   opened_libraries* opened_ = nullptr;
   own_streams* streams_ = nullptr;
+  thread_locals thread_locals_;  // The program's, where it was linked as an executable.
   bool uses_streams_ = false;
   main_function main_ = nullptr;
   const weft_own_state* own_ = nullptr;
@@ -63,9 +66,12 @@ class image_program {
   [[nodiscard]] image load();
   // What of the program belongs to threads, so that its ranks may not change theirs; empty when it has no such thing.
   [[nodiscard]] std::string bound_to_threads_by() const;
+  // Whether a thread has room for one copy of it only, so that each rank needs a thread of its own.
+  [[nodiscard]] bool needs_thread_of_rank() const noexcept { return thread_locals_.has_value(); }
 
  private:
   void bind_names();
+  void choose_thread_locals();
   [[nodiscard]] image::main_function main_of_foreign(void* handle, std::uintptr_t base) const;
   void open_copies();
   void close_copies() noexcept;
@@ -75,8 +81,9 @@ class image_program {
 
   std::vector<std::unique_ptr<copied_file>> sources_;  // They stand in the order of image::parts_.
   std::vector<std::size_t> order_;                     // Names are looked up in them in this order.
-  std::string search_path_;                            // LD_LIBRARY_PATH of the program.
-  bool debugged_ = false;  // A debugger reads what is loaded through the file's name, at once.
+  std::optional<placed_thread_locals> thread_locals_;
+  std::string search_path_;  // LD_LIBRARY_PATH of the program.
+  bool debugged_ = false;    // A debugger reads what is loaded through the file's name, at once.
   bool tells_ = false;
   bool uses_streams_ = false;
   bool must_see_all_ = false;  // loader_list::open() takes it.

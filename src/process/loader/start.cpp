@@ -88,12 +88,13 @@ void tell_statics_in_place(weft_statics_visitor* visit, void* into) {
   for (const std::span<std::byte> part : statics_in_place()) visit(into, part.data(), part.size());
 }
 
-// It lies beside libweft.
-std::string host_path() {
+// It lies beside libweft. One has room for thread-local variables of an executable in each thread.
+std::string host_path(bool has_thread_locals) {
   Dl_info here{};
   dladdr(reinterpret_cast<const void*>(&weft_become_host), &here);
   const std::string library = here.dli_fname != nullptr ? here.dli_fname : "";
-  return std::filesystem::canonical(library).parent_path().string() + "/weft-host";
+  return std::filesystem::canonical(library).parent_path().string() +
+         (has_thread_locals ? "/weft-host-threads" : "/weft-host");
 }
 
 // Changes a variable and notes what it was.
@@ -182,7 +183,7 @@ void become_host(int argc, char** argv) {
       ranks != 0 ? ranks : static_cast<int>(machine_topology().threads.size());
   make_room_for_static_tls(request, program, ranks_at_most);
   put_interface_before_libweft(request, loaded);
-  const std::string host = host_path();
+  const std::string host = host_path(program.is_executable() && program.has_thread_locals());
   // The copies are found by their numbers, and MPI in the host's own folder, also what a program opens later; but where messages
   // go over another MPI, that one's own library is wanted.
   const std::string of_interface =

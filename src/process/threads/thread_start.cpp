@@ -18,6 +18,7 @@
 
 #include "job/caller.hpp"
 #include "process/files/working_directory.hpp"
+#include "process/life/thread_locals.hpp"
 #include "process/threads/affinity.hpp"
 #include "process/threads/thread_end.hpp"
 #include "sched/alternate_stack.hpp"
@@ -54,10 +55,12 @@ struct thread_start {
   thread_origin origin;
   std::optional<cpu_set_t> cpus;  // None: those that it has.
   counted_thread counted;
+  thread_locals program;  // Those of the rank's copy.
 };
 
 void* begin_thread(void* argument) {
   const std::unique_ptr<thread_start> start(static_cast<thread_start*>(argument));
+  (void)place_thread_locals(start->program);
   start->origin.stack = stack_of_this_thread();
   const auto* const maker = static_cast<const detail::job_rank*>(start->origin.identity);
   set_origin_of_this_thread(std::move(start->origin));
@@ -104,8 +107,13 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t* thread,
     return result;
   }
   const auto* const maker = static_cast<const weft::detail::job_rank*>(origin.identity);
-  auto start = std::make_unique<weft::process::thread_start>(weft::process::thread_start{
-      body, argument, std::move(origin), {}, weft::process::counted_thread(maker)});
+  auto start = std::make_unique<weft::process::thread_start>(
+      weft::process::thread_start{body,
+                                  argument,
+                                  std::move(origin),
+                                  {},
+                                  weft::process::counted_thread(maker),
+                                  weft::process::thread_locals_here()});
   if (!has_place) start->cpus = weft::process::cpus_of_new_thread();
   const int result = next(thread, attributes, &weft::process::begin_thread, start.get());
   if (result == 0) (void)start.release();  // The thread has it.

@@ -115,11 +115,26 @@ def main(folder):
                       "mpi.MPI_Comm_size(ctypes.c_void_p(0x101), ctypes.byref(size))\nmpi.MPI_Finalize()\nprint(size.value)\n")
     expect("opened as a module", run(WEFTRUN, "-n", 2, sys.executable, module), 0, "2\n2\n")
 
+    # Each rank has a thread for itself, whose thread-local variables are its own.
+    tls = compiled(folder / "tls", HELLO, *link)
+    expect("thread-local variables", run(WEFTRUN, "-n", 3, tls), 0, right)
+
     # A process for each rank, and a line that says why.
     fixed = compiled(folder / "fixed", HELLO, "-no-pie", *link)
     expect("at a fixed address", run(WEFTRUN, "-n", 3, fixed), 0, right, "is linked at a fixed address (-no-pie)")
-    tls = compiled(folder / "tls", HELLO, *link)
-    expect("thread-local variables", run(WEFTRUN, "-n", 3, tls), 0, right, "has thread-local variables")
+    expect("thread-local variables and fewer workers", run(WEFTRUN, "-n", 3, "--workers", 2, tls), 0, right,
+           "so that a worker has one rank, with fewer workers than ranks: each rank gets a process of its own")
+    expect("fewer workers, in one process", run(WEFTRUN, "-n", 3, "--processes", 1, "--workers", 2, tls), 1, "",
+           "each rank needs a worker of its own, and two ranks share one")
+    large_tls = compiled(folder / "large_tls", "__thread char large[80000];" + HELLO, "-DCALL=large[argc] = 1", *link)
+    expect("many thread-local variables", run(WEFTRUN, "-n", 3, large_tls), 0, right, "bytes of thread-local variables, aligned to")
+    user = compiled(folder / "libtls_user.so", "extern __thread int of_executable; int begin(void) { return of_executable; }", "-shared", "-fPIC")
+    known = compiled(folder / "known_tls", "__thread int of_executable; int begin(void);" + HELLO, "-DCALL=if (begin() != 0) return 1", *link, user,
+                     f"-Wl,-rpath,{folder}")
+    expect("a thread-local variable that a library uses", run(WEFTRUN, "-n", 3, known, 1), 0, right,
+           f"has the thread-local variable of_executable, which {user} uses")
+    expect("the same in one process", run(WEFTRUN, "-n", 3, "--processes", 1, known, 1), 2, "",
+           f"{user} uses the thread-local variable of_executable of {known}")
     # What cannot run.
     unknown = compiled(folder / "unknown", "int MPI_Frobnicate(int);" + HELLO, "-DCALL=MPI_Frobnicate(1)", other / "libmpi_abi.so.1")
     expect("a function that does not exist", run(WEFTRUN, "-n", 3, unknown), 2, "", "calls MPI_Frobnicate(), which weft's libmpi_abi.so.1 does not have")
