@@ -98,29 +98,37 @@ if(Python3_FOUND)
   file(CREATE_LINK libmpi_abi.so.1 ${weft_home}/libmpi_abi.so SYMBOLIC)
   add_custom_target(weft-abi ALL DEPENDS ${abi_targets})
 
-  # libmpi.so.12 and libmpich.so.12: MPI by the interface of MPICH before version 5, whose functions convert and call
-  # libweft's. These have second names in libweft, since the first ones are the converting functions'.
-  set(mpich_source ${PROJECT_SOURCE_DIR}/src/mpi/abi/mpich)
-  set(mpich_written ${PROJECT_BINARY_DIR}/abi/mpich)
-  add_custom_command(OUTPUT ${mpich_written}/names.h ${mpich_written}/functions.c ${mpich_written}/library.c ${mpich_written}/own_names
-    DEPENDS ${mpich_source}/write_mpich.py ${PROJECT_SOURCE_DIR}/include/mpi/mpi.h ${PROJECT_SOURCE_DIR}/include/mpi/mpi_absent.h
-      ${PROJECT_SOURCE_DIR}/include/mpi/mpi-ext.h ${fortran_source}/functions.table
-    COMMAND ${Python3_EXECUTABLE} -B ${mpich_source}/write_mpich.py ${PROJECT_SOURCE_DIR}/include/mpi/mpi.h ${mpich_written})
-  add_custom_target(weft-mpich-written DEPENDS ${mpich_written}/own_names)
+  # libmpi.so.12 and libmpich.so.12, libmpi.so.40: MPI by the interfaces of MPICH before version 5 and of Open MPI, whose functions
+  # convert and call libweft's. These have second names in libweft, since the first ones are the converting functions'.
+  set(older_source ${PROJECT_SOURCE_DIR}/src/mpi/abi/older)
+  foreach(interface IN ITEMS mpich openmpi)
+    set(${interface}_source ${PROJECT_SOURCE_DIR}/src/mpi/abi/${interface})
+    set(${interface}_written ${PROJECT_BINARY_DIR}/abi/${interface})
+    add_custom_command(OUTPUT ${${interface}_written}/names.h ${${interface}_written}/functions.c ${${interface}_written}/library.c
+        ${${interface}_written}/own_names
+      DEPENDS ${older_source}/write_functions.py ${PROJECT_SOURCE_DIR}/include/mpi/mpi.h ${PROJECT_SOURCE_DIR}/include/mpi/mpi_absent.h
+        ${PROJECT_SOURCE_DIR}/include/mpi/mpi-ext.h ${fortran_source}/functions.table
+      COMMAND ${Python3_EXECUTABLE} -B ${older_source}/write_functions.py ${interface} ${PROJECT_SOURCE_DIR}/include/mpi/mpi.h
+        ${${interface}_written})
+    add_custom_target(weft-${interface}-written DEPENDS ${${interface}_written}/own_names)
+  endforeach()
   add_dependencies(weft-shared weft-mpich-written)
   target_link_options(weft-shared PRIVATE -Wl,@${mpich_written}/own_names)
   set_property(TARGET weft-shared APPEND PROPERTY LINK_DEPENDS ${mpich_written}/own_names)
-  # What all ranks of a process share, and what each has, with what stands before the C library.
-  add_library(weft-mpich SHARED ${mpich_written}/functions.c ${mpich_source}/special.c ${mpich_source}/convert.c)
-  add_library(weft-process-mpich SHARED ${foreign_sources} ${mpich_source}/of_rank.c ${mpich_source}/convert.c)
-  target_include_directories(weft-process-mpich PRIVATE ${PROJECT_SOURCE_DIR}/include/weft/program ${PROJECT_SOURCE_DIR}/src)
-  set(mpich_targets weft-mpich weft-process-mpich)
-  foreach(target IN LISTS mpich_targets)
-    add_dependencies(${target} weft-mpich-written)
-    target_include_directories(${target} PRIVATE ${mpich_source} ${mpich_written} ${PROJECT_SOURCE_DIR}/include)
-    target_compile_options(${target} PRIVATE -O2 -Wall -Wextra -Wshadow $<$<BOOL:${WEFT_WERROR}>:-Werror>)
+  function(weft_add_interface_library target interface)
+    add_library(${target} SHARED ${ARGN} ${${interface}_source}/convert.c ${older_source}/values.c)
+    add_dependencies(${target} weft-${interface}-written)
+    target_include_directories(${target} PRIVATE ${${interface}_source} ${older_source} ${${interface}_written}
+      ${PROJECT_SOURCE_DIR}/include)
+    # Arrays that are filled as far as they are looked at.
+    target_compile_options(${target} PRIVATE -O2 -Wall -Wextra -Wshadow -Wno-maybe-uninitialized $<$<BOOL:${WEFT_WERROR}>:-Werror>)
     target_link_libraries(${target} PRIVATE weft-shared)
-  endforeach()
+  endfunction()
+  # What all ranks of a process share, and what each has, with what stands before the C library.
+  weft_add_interface_library(weft-mpich mpich ${mpich_written}/functions.c ${older_source}/special.c ${mpich_source}/own.c)
+  weft_add_interface_library(weft-process-mpich mpich ${foreign_sources} ${older_source}/of_rank.c)
+  target_include_directories(weft-process-mpich PRIVATE ${PROJECT_SOURCE_DIR}/include/weft/program ${PROJECT_SOURCE_DIR}/src)
+  set(older_targets weft-mpich weft-process-mpich)
   foreach(name IN ITEMS libmpi.so.12 libmpich.so.12)
     string(REGEX REPLACE "\\..*" "" target weft-${name})
     add_library(${target} SHARED ${mpich_written}/library.c)
@@ -128,11 +136,22 @@ if(Python3_FOUND)
       -Wl,--auxiliary,libweft.so.${weft_soversion})
     set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} PREFIX "" SUFFIX "" NO_SONAME ON)
     add_dependencies(${target} weft-mpich weft-process-mpich)
-    list(APPEND mpich_targets ${target})
+    list(APPEND older_targets ${target})
   endforeach()
-  set_target_properties(${mpich_targets} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${weft_home} C_STANDARD 11 C_STANDARD_REQUIRED ON
+  # Of Open MPI's all is each rank's own: the variables, too, whose addresses are handles.
+  weft_add_interface_library(weft-openmpi openmpi ${openmpi_written}/functions.c ${older_source}/special.c ${openmpi_source}/own.c
+    ${older_source}/of_rank.c)
+  target_link_options(weft-openmpi PRIVATE -Wl,--no-as-needed)
+  target_link_libraries(weft-openmpi PRIVATE weft-process)
+  add_library(weft-libmpi.so.40 SHARED ${openmpi_written}/library.c)
+  target_link_options(weft-libmpi.so.40 PRIVATE -Wl,-soname,libmpi.so.40 -Wl,--auxiliary,libweft-process.so
+    -Wl,--auxiliary,libweft-openmpi.so -Wl,--auxiliary,libweft.so.${weft_soversion})
+  set_target_properties(weft-libmpi.so.40 PROPERTIES OUTPUT_NAME libmpi.so.40 PREFIX "" SUFFIX "" NO_SONAME ON)
+  add_dependencies(weft-libmpi.so.40 weft-openmpi)
+  list(APPEND older_targets weft-openmpi weft-libmpi.so.40)
+  set_target_properties(${older_targets} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${weft_home} C_STANDARD 11 C_STANDARD_REQUIRED ON
     BUILD_RPATH "\$ORIGIN" INSTALL_RPATH "\$ORIGIN" BUILD_WITH_INSTALL_RPATH ON)
-  add_dependencies(weft-abi ${mpich_targets})
+  add_dependencies(weft-abi ${older_targets})
 
   # By this name modules look for MPI that know several interfaces (mpi4py). Where linkers look it would be taken for the
   # library of weft's mpi.h.
@@ -156,6 +175,12 @@ if(Python3_FOUND)
       LIBRARY_OUTPUT_DIRECTORY ${weft_home}/host BUILD_RPATH "\$ORIGIN/.." INSTALL_RPATH "\$ORIGIN/.." BUILD_WITH_INSTALL_RPATH ON)
     list(APPEND host_targets weft-host-${name})
   endforeach()
+  add_library(weft-host-libmpi.so.40 SHARED $<TARGET_OBJECTS:weft-openmpi>)
+  target_link_libraries(weft-host-libmpi.so.40 PRIVATE weft-shared)
+  target_link_options(weft-host-libmpi.so.40 PRIVATE -Wl,-soname,libmpi.so.40)
+  set_target_properties(weft-host-libmpi.so.40 PROPERTIES OUTPUT_NAME libmpi.so.40 PREFIX "" SUFFIX "" NO_SONAME ON LINKER_LANGUAGE C
+    LIBRARY_OUTPUT_DIRECTORY ${weft_home}/host BUILD_RPATH "\$ORIGIN/.." INSTALL_RPATH "\$ORIGIN/.." BUILD_WITH_INSTALL_RPATH ON)
+  list(APPEND host_targets weft-host-libmpi.so.40)
   add_dependencies(weft-abi ${host_targets})
 else()
   message(STATUS "Python was not found: there will be no libmpi_abi")
@@ -312,7 +337,7 @@ if(PROJECT_IS_TOP_LEVEL)
   set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
   install(TARGETS weft-shared LIBRARY DESTINATION ${weft_installed_home} COMPONENT runtime NAMELINK_SKIP)
   if(TARGET weft-abi)
-    install(TARGETS weft-process ${abi_targets} ${mpich_targets} LIBRARY DESTINATION ${weft_installed_home} COMPONENT runtime)
+    install(TARGETS weft-process ${abi_targets} ${older_targets} LIBRARY DESTINATION ${weft_installed_home} COMPONENT runtime)
     install(TARGETS weft-module-libmpi LIBRARY DESTINATION ${weft_installed_home}/modules COMPONENT runtime)
     install(TARGETS ${host_targets} LIBRARY DESTINATION ${weft_installed_home}/host COMPONENT runtime)
     install(FILES ${weft_home}/libmpi_abi.so DESTINATION ${weft_installed_home})

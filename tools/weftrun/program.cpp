@@ -330,6 +330,8 @@ std::vector<std::string> brought_by(const std::string& needed) {
   if (process::is_mpich_library(needed))
     return {own_library(std::string(process::mpich_process_library)),
             own_library(std::string(process::mpich_functions_library))};
+  if (needed == process::openmpi_library)
+    return {own_library(std::string(process::openmpi_functions_library))};
   std::vector<std::string> libraries{own_library(std::string(process::process_library))};
   const process::elf_file first(libraries.front());
   for (const std::uint64_t index : first.needed())
@@ -412,8 +414,12 @@ std::vector<std::string> functions_not_in(const names& known, const std::string&
 // What speaks another interface than `use`, among all that a program needs.
 const mpi_use* other_mpi(const std::vector<mpi_use>& uses, const mpi_use& use) {
   const auto at = std::ranges::find_if(uses, [&](const mpi_use& one) {
-    return process::is_mpich_library(use.needed) ? !process::is_mpich_library(one.needed)
-                                                 : !one.needed.starts_with(process::abi_library);
+    const auto is_same = [&](const auto& speaks) {
+      return speaks(use.needed) && speaks(one.needed);
+    };
+    return !is_same([](std::string_view name) { return process::is_mpich_library(name); }) &&
+           !is_same([](std::string_view name) { return name.starts_with(process::abi_library); }) &&
+           use.needed != one.needed;
   });
   return at != uses.end() ? &*at : nullptr;
 }
@@ -478,11 +484,6 @@ bool knows_ranks(const std::vector<std::string>& command) {
                   "start it with that MPI's mpirun",
                   command.front(), mpi));
   };
-  if (bytes.find("libmpi.so.40") != bytes.npos)
-    throw error(formatted(
-        "{} is linked with Open MPI (libmpi.so.40), whose handles are addresses of that library's variables: build it "
-        "with weftcc, weftcxx or weftfc, or with any mpicc_abi, or start it with Open MPI's mpirun",
-        command.front()));
   for (const char* const mpi : {"libmpi.so", "libmpich.so"})
     if (bytes.find(mpi) != bytes.npos) refuse(mpi);
   // libmpi_cray.so, libmpi_cxx.so, and all others but the standard's.

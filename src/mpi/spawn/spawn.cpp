@@ -335,7 +335,7 @@ WEFT_MPI_FUNCTION(int, MPI_Comm_spawn_multiple,
       {"MPI_Comm_spawn_multiple", root, comm, intercomm, array_of_errcodes, MPI_ERR_SPAWN});
 }
 
-// The same for libmpi.so.12 (abi/mpich), whose programs know MPI_ERR_SPAWN as `not_started`.
+// The same for older interfaces (abi/older), whose programs know MPI_ERR_SPAWN as `not_started`.
 extern "C" int weft_coded_spawn(const char* command, char* argv[], int maxprocs, MPI_Info info,
                                 int root, MPI_Comm comm, MPI_Comm* intercomm,
                                 int array_of_errcodes[], int not_started) {

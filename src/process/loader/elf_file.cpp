@@ -190,7 +190,8 @@ std::string_view elf_file::soname() const {
 bool elf_file::answers_to(std::string_view name) const {
   const std::string_view wanted = name.substr(name.rfind('/') + 1);
   return soname() == wanted || (soname() == process_library && wanted.starts_with(abi_library)) ||
-         (soname() == mpich_process_library && is_mpich_library(wanted));
+         (soname() == mpich_process_library && is_mpich_library(wanted)) ||
+         (soname() == openmpi_functions_library && wanted == openmpi_library);
 }
 
 bool elf_file::is_at_fixed_address() const noexcept {

@@ -25,8 +25,11 @@ inline constexpr std::string_view process_library = "libweft-process.so";
 }
 inline constexpr std::string_view mpich_process_library = "libweft-process-mpich.so";
 inline constexpr std::string_view mpich_functions_library = "libweft-mpich.so";
+// Open MPI's, and what it brings to a program, of which a copy has a copy.
+inline constexpr std::string_view openmpi_library = "libmpi.so.40";
+inline constexpr std::string_view openmpi_functions_library = "libweft-openmpi.so";
 [[nodiscard]] constexpr bool is_interface_of_weft(std::string_view name) noexcept {
-  return name.starts_with(abi_library) || is_mpich_library(name);
+  return name.starts_with(abi_library) || is_mpich_library(name) || name == openmpi_library;
 }
 
 // The calls before main() and after it, as addresses in the file; 0: none.

@@ -54,7 +54,7 @@ weft_main_function* weft_find_main(void (*start_file)(void)) {
 
 /* weftrun preloads the library of MPI, so that no other is found. What the program starts is another program. */
 static int is_library_of_mpi(const char* name, size_t length) {
-  static const char* const names[] = {"libmpi_abi.so.0", "libmpi_abi.so.1", "libmpi.so.12", "libmpich.so.12"};
+  static const char* const names[] = {"libmpi_abi.so.0", "libmpi_abi.so.1", "libmpi.so.12", "libmpich.so.12", "libmpi.so.40"};
   for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
     if (strlen(names[i]) == length && strncmp(name, names[i], length) == 0) return 1;
   return 0;

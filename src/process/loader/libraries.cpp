@@ -14,22 +14,22 @@ namespace {
 
 // The run-time system is the process's, wherever it lies; its own locks and caches expect that.
 constexpr std::array run_time{
-    "libweft.",          "libmpi_abi.", "libmpi.so.12", "libmpich.so.12", "libweft-mpich.",
-    "libstdc++.",        "libgcc_s.",   "libatomic.",   "libquadmath.",   "libasan.",
-    "libtsan.",          "libubsan.",   "libc.",        "libm.",          "libdl.",
-    "libpthread.",       "librt.",      "ld-linux",     "libhwloc.",      "libfmt.",
-    "libboost_context.", "libfabric.",  "libpmix.",     "libc++.",        "libc++abi.",
-    "libunwind.",        "libresolv.",  "libutil.",     "libmvec.",       "libgcov",
-    "libprofiler."};
+    "libweft.",       "libmpi_abi.",       "libmpi.so.12", "libmpi.so.40", "libmpich.so.12",
+    "libweft-mpich.", "libstdc++.",        "libgcc_s.",    "libatomic.",   "libquadmath.",
+    "libasan.",       "libtsan.",          "libubsan.",    "libc.",        "libm.",
+    "libdl.",         "libpthread.",       "librt.",       "ld-linux",     "libhwloc.",
+    "libfmt.",        "libboost_context.", "libfabric.",   "libpmix.",     "libc++.",
+    "libc++abi.",     "libunwind.",        "libresolv.",   "libutil.",     "libmvec.",
+    "libgcov",        "libprofiler."};
 // What stands before the C library for a program, functions that MPI calls for it, units and locks of Fortran's, teams and the region under way of OpenMP's belong to one program, of
 // whichever compiler they are.
 constexpr std::array private_run_times{"libweft-process.", "libweft-process-mpich.",
-                                       "libgfortran.",     "libgomp.",
-                                       "libomp.",          "libiomp5.",
-                                       "libflang",         "libFortran",
-                                       "libifcore",        "libifport",
-                                       "libpgf",           "libnvf",
-                                       "libnvomp."};
+                                       "libweft-openmpi.", "libgfortran.",
+                                       "libgomp.",         "libomp.",
+                                       "libiomp5.",        "libflang",
+                                       "libFortran",       "libifcore",
+                                       "libifport",        "libpgf",
+                                       "libnvf",           "libnvomp."};
 // What a system brings that keeps a program's settings, plans or open objects and counts on one
 // program that uses it. Small: a copy costs what it writes.
 constexpr std::array with_state{"libfftw3",    "libhdf5",    "libnetcdf",   "libmetis",

@@ -1,12 +1,10 @@
 /* The tables of convert.h, and the conversions that look into them. */
-#include "convert.h"
-
-#include <stdio.h>
+#include "functions.h"
 
 #define HANDLE(handle) ((int)(uintptr_t)(handle))
 
-const struct mpich_number mpich_types[] = {
-    {MPICH_DATATYPE_NULL, HANDLE(MPI_DATATYPE_NULL)},
+static const struct older_number older_types[] = {
+    {OLDER_DATATYPE_NULL, HANDLE(MPI_DATATYPE_NULL)},
     {0x4c000101, HANDLE(MPI_CHAR)},
     {0x4c000102, HANDLE(MPI_UNSIGNED_CHAR)},
     {0x4c000203, HANDLE(MPI_SHORT)},
@@ -83,8 +81,8 @@ const struct mpich_number mpich_types[] = {
     {0, 0},
 };
 
-const struct mpich_number mpich_operations[] = {
-    {MPICH_OP_NULL, HANDLE(MPI_OP_NULL)}, {0x58000001, HANDLE(MPI_MAX)},    {0x58000002, HANDLE(MPI_MIN)},
+static const struct older_number older_operations[] = {
+    {OLDER_OP_NULL, HANDLE(MPI_OP_NULL)}, {0x58000001, HANDLE(MPI_MAX)},    {0x58000002, HANDLE(MPI_MIN)},
     {0x58000003, HANDLE(MPI_SUM)},        {0x58000004, HANDLE(MPI_PROD)},   {0x58000005, HANDLE(MPI_LAND)},
     {0x58000006, HANDLE(MPI_BAND)},       {0x58000007, HANDLE(MPI_LOR)},    {0x58000008, HANDLE(MPI_BOR)},
     {0x58000009, HANDLE(MPI_LXOR)},       {0x5800000a, HANDLE(MPI_BXOR)},   {0x5800000b, HANDLE(MPI_MINLOC)},
@@ -93,7 +91,7 @@ const struct mpich_number mpich_operations[] = {
 };
 
 /* Of two numbers of MPICH for one of the standard's, the first comes back. */
-const struct mpich_number mpich_error_numbers[] = {
+const struct older_number older_error_numbers[] = {
     {1, MPI_ERR_BUFFER},
     {2, MPI_ERR_COUNT},
     {3, MPI_ERR_TYPE},
@@ -180,22 +178,8 @@ const struct mpich_number mpich_error_numbers[] = {
     {0, 0},
 };
 
-const struct mpich_number mpich_combiners[] = {
-    {1, MPI_COMBINER_NAMED},          {2, MPI_COMBINER_DUP},
-    {3, MPI_COMBINER_CONTIGUOUS},     {4, MPI_COMBINER_VECTOR},
-    {5, MPI_COMBINER_HVECTOR_INTEGER}, {6, MPI_COMBINER_HVECTOR},
-    {7, MPI_COMBINER_INDEXED},        {8, MPI_COMBINER_HINDEXED_INTEGER},
-    {9, MPI_COMBINER_HINDEXED},       {10, MPI_COMBINER_INDEXED_BLOCK},
-    {11, MPI_COMBINER_STRUCT_INTEGER}, {12, MPI_COMBINER_STRUCT},
-    {13, MPI_COMBINER_SUBARRAY},      {14, MPI_COMBINER_DARRAY},
-    {15, MPI_COMBINER_F90_REAL},      {16, MPI_COMBINER_F90_COMPLEX},
-    {17, MPI_COMBINER_F90_INTEGER},   {18, MPI_COMBINER_RESIZED},
-    {19, MPI_COMBINER_HINDEXED_BLOCK}, {20, MPI_COMBINER_VALUE_INDEX},
-    {0, 0},
-};
-
-const struct mpich_number mpich_keys[] = {
-    {MPICH_KEYVAL_INVALID, MPI_KEYVAL_INVALID},
+const struct older_number older_keys[] = {
+    {OLDER_KEYVAL_INVALID, MPI_KEYVAL_INVALID},
     {0x64400001, MPI_TAG_UB},
     {0x64400003, MPI_HOST},
     {0x64400005, MPI_IO},
@@ -211,128 +195,72 @@ const struct mpich_number mpich_keys[] = {
     {0, 0},
 };
 
-int mpich_find_in(const struct mpich_number* table, int of_mpich, int otherwise) {
-  for (; table->of_mpich != 0; ++table)
-    if (table->of_mpich == of_mpich) return table->of_standard;
-  return otherwise;
-}
-int mpich_find_out(const struct mpich_number* table, int of_standard, int otherwise) {
-  for (; table->of_mpich != 0; ++table)
-    if (table->of_standard == of_standard) return table->of_mpich;
-  return otherwise;
-}
-
 /* --- Errors ------------------------------------------------------------------------------------------------------------------ */
 
 /* What is no code of MPICH's becomes none of the standard's: -1. */
-int mpich_error_in(int code) {
-  if (code == mpich_last_code) return MPI_ERR_LASTCODE;
-  if (code >= mpich_added) return code & ~mpich_added;
-  return mpich_find_in(mpich_error_numbers, code, -1);
+int older_error_in(int code) {
+  if (code == older_last_code) return MPI_ERR_LASTCODE;
+  if (code >= older_added) return code & ~older_added;
+  return older_find_in(older_error_numbers, code, -1);
 }
-int mpich_error_out(int code) {
-  if (code == MPI_ERR_LASTCODE) return mpich_last_code;
-  if (code > MPI_ERR_LASTCODE) return code | mpich_added;
-  return mpich_find_out(mpich_error_numbers, code, 15 /* MPI_ERR_OTHER */);
+int older_error_out(int code) {
+  if (code == MPI_ERR_LASTCODE) return older_last_code;
+  if (code > MPI_ERR_LASTCODE) return code | older_added;
+  return older_find_out(older_error_numbers, code, 15 /* MPI_ERR_OTHER */);
 }
 
 /* --- Handles ------------------------------------------------------------------------------------------------------------------ */
 
 /* Before anything else runs, and never written again: by the last byte, and by the standard's number. */
-struct mpich_number mpich_type_by_byte[256];
-static int types_of_mpich[256];
+struct older_number older_type_by_byte[256];
+static int types_of_theirs[256];
 enum { standard_types = 0x200 };
 
 __attribute__((constructor)) static void prepare_types(void) {
-  for (const struct mpich_number* t = mpich_types; t->of_mpich != 0; ++t) {
-    types_of_mpich[t->of_standard - standard_types] = t->of_mpich;
-    if ((t->of_mpich & ~0xffff) == 0x4c000000) mpich_type_by_byte[t->of_mpich & 255] = *t;
+  for (const struct older_number* t = older_types; t->of_theirs != 0; ++t) {
+    types_of_theirs[t->of_standard - standard_types] = t->of_theirs;
+    if ((t->of_theirs & ~0xffff) == 0x4c000000) older_type_by_byte[t->of_theirs & 255] = *t;
   }
 }
 
-MPI_Datatype mpich_type_in(int type) {
+MPI_Datatype older_type_in(int type) {
   const MPI_Datatype made = type_made_in(type);
-  return made != (MPI_Datatype)0 ? made : (MPI_Datatype)(uintptr_t)mpich_find_in(mpich_types, type, 0);
+  return made != (MPI_Datatype)0 ? made : (MPI_Datatype)(uintptr_t)older_find_in(older_types, type, 0);
 }
 /* One that MPICH does not have has no number of its kind: MPI_DATATYPE_NULL. */
-int mpich_type_out(MPI_Datatype type) {
+int older_type_out(MPI_Datatype type) {
   const uintptr_t value = (uintptr_t)type;
   if (value >= standard_handles_end) return type_made_out(type);
-  const int known = value >= standard_types && value < standard_types + 256 ? types_of_mpich[value - standard_types] : 0;
-  return known != 0 ? known : MPICH_DATATYPE_NULL;
+  const int known = value >= standard_types && value < standard_types + 256 ? types_of_theirs[value - standard_types] : 0;
+  return known != 0 ? known : OLDER_DATATYPE_NULL;
 }
 
 MPI_Op op_in(int op) {
   const MPI_Op made = op_made_in(op);
-  return made != (MPI_Op)0 ? made : (MPI_Op)(uintptr_t)mpich_find_in(mpich_operations, op, 0);
+  return made != (MPI_Op)0 ? made : (MPI_Op)(uintptr_t)older_find_in(older_operations, op, 0);
 }
 int op_out(MPI_Op op) {
-  return (uintptr_t)op < standard_handles_end ? mpich_find_out(mpich_operations, HANDLE(op), MPICH_OP_NULL) : op_made_out(op);
+  return (uintptr_t)op < standard_handles_end ? older_find_out(older_operations, HANDLE(op), OLDER_OP_NULL) : op_made_out(op);
 }
 
 MPI_Errhandler errhandler_in(int errhandler) {
   switch (errhandler) {
-    case MPICH_ERRHANDLER_NULL: return MPI_ERRHANDLER_NULL;
-    case MPICH_ERRORS_ARE_FATAL: return MPI_ERRORS_ARE_FATAL;
-    case MPICH_ERRORS_RETURN:
-    case MPICH_ERRORS_THROW: return MPI_ERRORS_RETURN; /* Its functions in C++ throw what is returned. */
-    case MPICH_ERRORS_ABORT: return MPI_ERRORS_ABORT;
+    case OLDER_ERRHANDLER_NULL: return MPI_ERRHANDLER_NULL;
+    case OLDER_ERRORS_ARE_FATAL: return MPI_ERRORS_ARE_FATAL;
+    case OLDER_ERRORS_RETURN:
+    case OLDER_ERRORS_THROW: return MPI_ERRORS_RETURN; /* Its functions in C++ throw what is returned. */
+    case OLDER_ERRORS_ABORT: return MPI_ERRORS_ABORT;
     default: return errhandler_made_in(errhandler);
   }
 }
 int errhandler_out(MPI_Errhandler errhandler) {
-  return errhandler == MPI_ERRHANDLER_NULL    ? MPICH_ERRHANDLER_NULL
-         : errhandler == MPI_ERRORS_ARE_FATAL ? MPICH_ERRORS_ARE_FATAL
-         : errhandler == MPI_ERRORS_RETURN    ? MPICH_ERRORS_RETURN
-         : errhandler == MPI_ERRORS_ABORT     ? MPICH_ERRORS_ABORT
+  return errhandler == MPI_ERRHANDLER_NULL    ? OLDER_ERRHANDLER_NULL
+         : errhandler == MPI_ERRORS_ARE_FATAL ? OLDER_ERRORS_ARE_FATAL
+         : errhandler == MPI_ERRORS_RETURN    ? OLDER_ERRORS_RETURN
+         : errhandler == MPI_ERRORS_ABORT     ? OLDER_ERRORS_ABORT
                                               : errhandler_made_out(errhandler);
 }
 
-/* --- Numbers of which each bit says something ------------------------------------------------------------------------------------ */
-
-static const struct mpich_number promises[] = {{1024, MPI_MODE_NOCHECK},    {2048, MPI_MODE_NOSTORE},
+const struct older_number older_promises[] = {{1024, MPI_MODE_NOCHECK},    {2048, MPI_MODE_NOSTORE},
                                                {4096, MPI_MODE_NOPUT},      {8192, MPI_MODE_NOPRECEDE},
                                                {16384, MPI_MODE_NOSUCCEED}, {0, 0}};
-static const struct mpich_number modes[] = {{1, MPI_MODE_CREATE},          {2, MPI_MODE_RDONLY},
-                                            {4, MPI_MODE_WRONLY},          {8, MPI_MODE_RDWR},
-                                            {16, MPI_MODE_DELETE_ON_CLOSE}, {32, MPI_MODE_UNIQUE_OPEN},
-                                            {64, MPI_MODE_EXCL},           {128, MPI_MODE_APPEND},
-                                            {256, MPI_MODE_SEQUENTIAL},    {0, 0}};
-
-/* A bit that is none stays set, where the standard has none either. */
-static int bits_in(const struct mpich_number* table, int given) {
-  int made = 0, known = 0;
-  for (; table->of_mpich != 0; ++table) {
-    known |= table->of_mpich;
-    if (given & table->of_mpich) made |= table->of_standard;
-  }
-  return (given & ~known) != 0 ? made | 1 << 30 : made;
-}
-int assert_in(int given) { return bits_in(promises, given); }
-int access_in(int mode) { return bits_in(modes, mode); }
-int access_out(int mode) {
-  int made = 0;
-  for (const struct mpich_number* m = modes; m->of_mpich != 0; ++m)
-    if (mode & m->of_standard) made |= m->of_mpich;
-  return made;
-}
-
-int verbosity_out(int verbosity) {
-  static const struct mpich_number all[] = {
-      {221, MPI_T_VERBOSITY_USER_BASIC},   {222, MPI_T_VERBOSITY_USER_DETAIL},   {223, MPI_T_VERBOSITY_USER_ALL},
-      {224, MPI_T_VERBOSITY_TUNER_BASIC},  {225, MPI_T_VERBOSITY_TUNER_DETAIL},  {226, MPI_T_VERBOSITY_TUNER_ALL},
-      {227, MPI_T_VERBOSITY_MPIDEV_BASIC}, {228, MPI_T_VERBOSITY_MPIDEV_DETAIL}, {229, MPI_T_VERBOSITY_MPIDEV_ALL},
-      {0, 0}};
-  return mpich_find_out(all, verbosity, 0);
-}
-
-/* --- Arrays ---------------------------------------------------------------------------------------------------------------------- */
-
-void* mpich_memory(long count, size_t size) {
-  void* const memory = calloc((size_t)count, size);
-  if (memory == NULL) {
-    fprintf(stderr, "MPI: no memory for %ld arguments of %zu bytes\n", count, size);
-    abort();
-  }
-  return memory;
-}

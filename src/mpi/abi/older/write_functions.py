@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes what libmpi.so.12 is made of: the functions of MPI as MPICH before version 5 has them.
+"""Writes what libmpi.so.12 or libmpi.so.40 is made of: the functions of MPI as MPICH before version 5 and Open MPI have them.
 
-    write_mpich.py MPI.H OUTPUT_DIRECTORY     fails and names a parameter that it does not understand
+    write_functions.py mpich|openmpi MPI.H OUTPUT_DIRECTORY     fails and names a parameter that it does not understand
 
-names.h      declares weft's functions by the names that begin with weft_abi_: those without belong to MPICH's
-functions.c  for each function of mpi.h and mpi_absent.h one that converts and calls weft's, but those that special.c and
-             of_rank.c have
+names.h      declares weft's functions by the names that begin with weft_abi_: those without belong to the interface's
+functions.c  for each function of mpi.h and mpi_absent.h one that converts and calls weft's, but those that special.c,
+             of_rank.c and the interface's own files have
 library.c    the names of all functions, for linkers and for who looks at the library: what they mean is found elsewhere
 own_names    words for the linker of libweft, which give its functions the names that begin with weft_abi_
 
@@ -18,7 +18,7 @@ from pathlib import Path
 HANDLES = {"MPI_Comm": "comm", "MPI_Datatype": "type", "MPI_Group": "group", "MPI_Request": "request", "MPI_Op": "op",
            "MPI_Info": "info", "MPI_Errhandler": "errhandler", "MPI_Message": "message", "MPI_File": "file",
            "MPI_Session": "session", "MPI_Win": "win"}
-# Written by hand: in special.c, and in of_rank.c what keeps something for a rank.
+# Written by hand: in special.c, in own.c of each interface, and in of_rank.c what keeps something for a rank.
 SPECIAL = {"MPI_Type_get_contents", "MPI_Type_get_contents_c", "MPI_Comm_spawn", "MPI_Comm_spawn_multiple",
            "MPI_Get_processor_name", "MPI_Open_port", "MPI_Lookup_name", "MPI_Type_extent", "MPI_Type_lb", "MPI_Type_ub",
            "MPI_Pcontrol", "MPI_Comm_idup", "MPI_Comm_idup_with_info", "MPI_Info_create_env", "MPI_Abi_get_version",
@@ -32,14 +32,20 @@ OF_RANK = {"MPI_Op_create", "MPI_Op_create_c", "MPI_Comm_create_errhandler", "MP
            "MPI_Comm_create_keyval", "MPI_Type_create_keyval", "MPI_Win_create_keyval", "MPI_Keyval_create",
            "MPI_Comm_get_attr", "MPI_Attr_get", "MPI_Win_get_attr", "MPI_Grequest_start",
            "MPI_Register_datarep", "MPI_Register_datarep_c"}
+# In own.c of one interface alone.
+OWN = {"mpich": set(),
+       "openmpi": {"MPI_Error_string", "MPI_Get_library_version", "MPI_Comm_get_name", "MPI_Type_get_name", "MPI_Win_get_name",
+                   "MPI_Info_get_nthkey"}}
 CONVERSIONS = re.compile(r"_(c2f|f2c|toint|fromint)$")
 # Functions of MPI-1. They are called by their newer names, since weft's own call functions that have names here, too.
 NEWER = {"MPI_Address": "MPI_Get_address", "MPI_Type_hvector": "MPI_Type_create_hvector",
          "MPI_Type_hindexed": "MPI_Type_create_hindexed", "MPI_Type_struct": "MPI_Type_create_struct",
          "MPI_Errhandler_set": "MPI_Comm_set_errhandler", "MPI_Errhandler_get": "MPI_Comm_get_errhandler"}
-# Of the functions beyond the standard those that MPICH has, too.
+# Of the functions beyond the standard those that the interfaces have, too: Open MPI since version 5.
 EXTENDED = {"MPIX_Comm_revoke", "MPIX_Comm_shrink", "MPIX_Comm_agree", "MPIX_Comm_failure_ack", "MPIX_Comm_failure_get_acked",
             "MPIX_Comm_get_failed"}
+# Open MPI 4's names of collectives that are started again and again.
+PERSISTENT = re.compile(r"MPI_((All|Neighbor_|Reduce_|Red|Sca|Gat|Barrier|Bcast|Exs)\w*)_init$")
 # Integers by the names of their parameters: what converts a value, and what converts one that comes back. None: nothing does.
 RANK, TAG, ERROR, KEY = ("rank_in", "rank_out"), ("tag_in", "tag_out"), ("error_in", "error_out"), ("key_in", "key_out")
 INTEGERS = {
@@ -67,8 +73,7 @@ PLAIN = set("""abi_major abi_minor address argc array_of_addresses array_of_bloc
     rdispls readonly recvcount recvcounts remain_dims reorder result_count resultlen sdispls sendcount sendcounts size
     source_index sources stride subversion target_count target_disp ticks_per_second timestamp true_extent true_lb update_number
     value valuelen version weighted base addr1 addr2""".split())
-# Arguments that mean weights of edges: MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY are variables of MPICH's library, which hold the
-# standard's values here.
+# Arguments that mean weights of edges: MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY have values of the interface.
 WEIGHTS = {"weights", "sourceweights", "destweights"}
 COUNTS = {"MPI_Aint", "MPI_Count", "MPI_Offset"}
 TOOLS = re.compile(r"MPI_T_(enum|cvar_handle|pvar_handle|pvar_session|event_registration|event_instance|\w+_function)")
@@ -79,13 +84,13 @@ LENGTHS = {"array_of_requests": "count", "array_of_statuses": "count", "array_of
 RESULTS = {"MPI_Wtime", "MPI_Wtick", "MPI_Aint_add", "MPI_Aint_diff"}
 
 
-LIBRARY = """/* Written by write_mpich.py from mpi.h. */
+LIBRARY = """/* Written by write_functions.py from mpi.h. */
 #include <string.h>
 #include <unistd.h>
 
 static void tell(void) {
   static const char text[] =
-      "libmpi.so.12: libweft was not found in the folder of this library: install weft again, or run the program with weftrun\\n";
+      "weft's libmpi: libweft was not found in the folder of this library: install weft again, or run the program with weftrun\\n";
   (void)!write(STDERR_FILENO, text, strlen(text));
   _exit(127);
 }
@@ -141,7 +146,7 @@ def function(name, parameters, used, result="int"):
         n, s, intent = p.name, "s_" + p.name, used.get(p.name, "-")
         c = "const " if p.is_const else ""
         if p.base in HANDLES:
-            kind, their = HANDLES[p.base], "void*" if p.base == "MPI_File" else "int"
+            kind, their = HANDLES[p.base], "void*" if p.base == "MPI_File" else "older_handle"
             if p.pointers == 0:
                 taken.append(f"{their} {n}")
                 values.append(f"const {p.base} {s} = {kind}_in({n});")
@@ -149,20 +154,20 @@ def function(name, parameters, used, result="int"):
             elif p.is_array:
                 taken.append(f"{c}{their}* {n}")
                 # With MPI_IN_PLACE these are not looked at.
-                none = f"{n} == NULL" + (" || sendbuf == MPICH_IN_PLACE" if n == "sendtypes" else "")
-                before.append(f"MPICH_ARRAY({p.base}, {s}, {none} ? 0 : {length_of(name, p)});")
+                none = f"{n} == NULL" + (" || sendbuf == OLDER_IN_PLACE" if n == "sendtypes" else "")
+                before.append(f"OLDER_ARRAY({p.base}, {s}, {none} ? 0 : {length_of(name, p)});")
                 before.append(f"for (long i = 0; i < {s}_count; ++i) {s}[i] = {kind}_in({n}[i]);")
                 given.append(f"{none} ? NULL : {s}")
                 if kind == "request" and not p.is_const:  # A call ends a request or leaves it as it was.
-                    after.append(f"for (long i = 0; i < {s}_count; ++i)\n    if ({s}[i] == MPI_REQUEST_NULL) {n}[i] = MPICH_REQUEST_NULL;")
+                    after.append(f"for (long i = 0; i < {s}_count; ++i)\n    if ({s}[i] == MPI_REQUEST_NULL) {n}[i] = OLDER_REQUEST_NULL;")
                 elif not p.is_const:
                     after.append(f"for (long i = 0; i < {s}_count; ++i) {n}[i] = {kind}_out({s}[i]);")
-                after.append(f"MPICH_END({s});")
+                after.append(f"OLDER_END({s});")
             elif kind == "request" and intent == "inout":
-                taken.append(f"int* {n}")
+                taken.append(f"older_handle* {n}")
                 before.append(f"MPI_Request {s} = {n} == NULL ? (MPI_Request)0 : request_in(*{n});")
                 given.append(f"{n} == NULL ? NULL : &{s}")
-                after.append(f"if ({s} == MPI_REQUEST_NULL) *{n} = MPICH_REQUEST_NULL;")
+                after.append(f"if ({s} == MPI_REQUEST_NULL) *{n} = OLDER_REQUEST_NULL;")
             else:
                 taken.append(f"{their}* {n}")
                 is_in = intent == "inout" or name == "MPI_Cancel"
@@ -171,22 +176,22 @@ def function(name, parameters, used, result="int"):
                 given.append(f"{n} == NULL ? NULL : &{s}")
                 after.append(f"if ({n} != NULL && {s} != ({p.base})0) *{n} = {kind}_out({s});")
         elif p.base == "MPI_Status":
-            taken.append(f"{c}mpich_status* {n}")
+            taken.append(f"{c}older_status* {n}")
             if p.is_array:
-                before.append(f"MPICH_ARRAY(MPI_Status, {s}, {n} == NULL || {n} == MPICH_STATUS_IGNORE ? 0 : {length_of(name, p)});")
+                before.append(f"OLDER_ARRAY(MPI_Status, {s}, {n} == NULL || {n} == OLDER_STATUS_IGNORE ? 0 : {length_of(name, p)});")
                 before.append(f"for (long i = 0; i < {s}_count; ++i) status_begin(&{s}[i]);")
-                given.append(f"{n} == NULL || {n} == MPICH_STATUS_IGNORE ? MPI_STATUSES_IGNORE : {s}")
+                given.append(f"{n} == NULL || {n} == OLDER_STATUS_IGNORE ? MPI_STATUSES_IGNORE : {s}")
                 after.append(f"for (long i = 0; i < {s}_count; ++i) status_out(&{s}[i], &{n}[i]);")
-                after.append(f"MPICH_END({s});")
+                after.append(f"OLDER_END({s});")
             else:
                 is_in = bool(p.is_const) or name.startswith("MPI_Status_set")
                 before.append(f"MPI_Status {s};")
-                before.append(f"if ({n} != NULL && {n} != MPICH_STATUS_IGNORE) status_{'in' if is_in else 'begin'}("
+                before.append(f"if ({n} != NULL && {n} != OLDER_STATUS_IGNORE) status_{'in' if is_in else 'begin'}("
                               + (f"{n}, " if is_in else "") + f"&{s});")
-                given.append(f"{n} == NULL || {n} == MPICH_STATUS_IGNORE ? MPI_STATUS_IGNORE : &{s}")
+                given.append(f"{n} == NULL || {n} == OLDER_STATUS_IGNORE ? MPI_STATUS_IGNORE : &{s}")
                 if not p.is_const:
                     out = "status_update" if is_in else "status_out"
-                    after.append(f"if ({n} != NULL && {n} != MPICH_STATUS_IGNORE) {out}(&{s}, {n});")
+                    after.append(f"if ({n} != NULL && {n} != OLDER_STATUS_IGNORE) {out}(&{s}, {n});")
         elif p.base == "void":
             taken.append(f"{c}void* {n}")
             if n in ("sendbuf", "recvbuf") and "endrecv" not in name:
@@ -202,10 +207,10 @@ def function(name, parameters, used, result="int"):
                 given.append(f"{into}({n})")
             elif p.is_array and p.is_const:
                 taken.append(f"const int* {n}")
-                before.append(f"MPICH_ARRAY(int, {s}, {n} == NULL ? 0 : {length_of(name, p)});")
+                before.append(f"OLDER_ARRAY(int, {s}, {n} == NULL ? 0 : {length_of(name, p)});")
                 before.append(f"for (long i = 0; i < {s}_count; ++i) {s}[i] = {into}({n}[i]);")
                 given.append(f"{n} == NULL ? NULL : {s}")
-                after.append(f"MPICH_END({s});")
+                after.append(f"OLDER_END({s});")
             elif p.is_array:
                 taken.append(f"int* {n}")
                 given.append(n)
@@ -231,7 +236,10 @@ def function(name, parameters, used, result="int"):
             before.append(f"MPI_T_source_order {s} = MPI_T_SOURCE_ORDERED;")
             given.append(f"{n} == NULL ? NULL : &{s}")
             at_success.append(f"if ({n} != NULL) *{n} = {s} - MPI_T_SOURCE_ORDERED;")
-        elif (p.base in ("int", *COUNTS) and (n in PLAIN or n in WEIGHTS or n == "errorcode" or (p.base in COUNTS and n in INTEGERS))
+        elif n in WEIGHTS:
+            taken.append(p.text)
+            given.append(f"weights_in({n})")
+        elif (p.base in ("int", *COUNTS) and (n in PLAIN or n == "errorcode" or (p.base in COUNTS and n in INTEGERS))
               or p.base == "char" or TOOLS.fullmatch(p.base)):
             taken.append(p.text)
             given.append(n)
@@ -246,18 +254,17 @@ def function(name, parameters, used, result="int"):
         if at_success:
             lines += ["if (code == MPI_SUCCESS) {", *("  " + line for line in at_success), "}"]
         body = "".join(f"  {line}\n" for line in lines) + "  return error_out(code);\n"
-    return f"MPICH_FUNCTION({result}, {name}, ({signature})) {{\n{body}}}\n"
+    return f"OLDER_FUNCTION({result}, {name}, ({signature})) {{\n{body}}}\n"
 
 
 def conversions():
-    """Between C's handles and integers: they are integers, but for files."""
+    """Between C's handles and integers."""
     text = ""
-    for name in ("Comm", "Type", "Group", "Request", "Op", "Info", "Errhandler", "Message", "Session", "Win"):
-        for way in ("c2f", "f2c", "toint", "fromint"):
-            text += f"MPICH_FUNCTION(int, MPI_{name}_{way}, (int handle)) {{ return handle; }}\n"
-    for out, back in (("c2f", "f2c"), ("toint", "fromint")):
-        text += (f"MPICH_FUNCTION(int, MPI_File_{out}, (void* file)) {{ return file == NULL ? 0 : weft_abi_MPI_File_toint(file_in(file)); }}\n"
-                 f"MPICH_FUNCTION(void*, MPI_File_{back}, (int file)) {{ return file == 0 ? NULL : file_out(weft_abi_MPI_File_fromint(file)); }}\n")
+    for kind in ("Comm", "Type", "Group", "Request", "Op", "Info", "Errhandler", "Message", "Session", "Win", "File"):
+        handle, name = "void*" if kind == "File" else "older_handle", kind.lower()
+        for out, back in (("c2f", "f2c"), ("toint", "fromint")):
+            text += (f"OLDER_FUNCTION(int, MPI_{kind}_{out}, ({handle} handle)) {{ return {name}_to_integer(handle); }}\n"
+                     f"OLDER_FUNCTION({handle}, MPI_{kind}_{back}, (int number)) {{ return {name}_of_integer(number); }}\n")
     return text
 
 
@@ -272,13 +279,17 @@ def declared(header):
 
 
 def main():
-    header, output = Path(sys.argv[1]), Path(sys.argv[2])
+    interface, header, output = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
     table = (Path(__file__).resolve().parents[2] / "fortran/functions.table").read_text()
     used = intents(table)
     all_declared = declared(header)
+    if interface == "openmpi":
+        persistent = [(result, "MPIX_" + name.removeprefix("MPI_"), text) for result, name, text in all_declared if PERSISTENT.match(name)]
+        NEWER.update({name: "MPI_" + name.removeprefix("MPIX_") for _, name, _ in persistent})
+        all_declared += persistent
     functions, unknown = [], []
     for result, name, text in all_declared:
-        if name in SPECIAL | OF_RANK or CONVERSIONS.search(name):
+        if name in SPECIAL | OF_RANK | OWN[interface] or CONVERSIONS.search(name):
             continue
         try:
             parameters = parameters_of(text)
@@ -289,15 +300,15 @@ def main():
         except Unknown as reason:
             unknown.append(str(reason))
     if unknown:
-        sys.exit("write_mpich.py does not understand:\n" + "\n".join(unknown))
+        sys.exit("write_functions.py does not understand:\n" + "\n".join(unknown))
     output.mkdir(parents=True, exist_ok=True)
     names = sorted({name for _, name, _ in all_declared})
     both = [prefix + name for name in names for prefix in ("", "P")]
     (output / "names.h").write_text(
-        "/* Written by write_mpich.py from mpi.h. */\n#ifndef WEFT_MPI_ABI_MPICH_NAMES_H\n#define WEFT_MPI_ABI_MPICH_NAMES_H\n"
+        "/* Written by write_functions.py from mpi.h. */\n#ifndef WEFT_MPI_ABI_OLDER_NAMES_H\n#define WEFT_MPI_ABI_OLDER_NAMES_H\n"
         + "".join(f"#define {name} weft_abi_{name}\n" for name in both) + '#include "mpi/mpi.h"\n'
         + "".join(f"#undef {name}\n" for name in both) + "#endif\n")
-    (output / "functions.c").write_text('/* Written by write_mpich.py from mpi.h and functions.table. */\n#include "functions.h"\n\n'
+    (output / "functions.c").write_text('/* Written by write_functions.py from mpi.h and functions.table. */\n#include "functions.h"\n\n'
                                         + "\n".join(functions) + "\n" + conversions())
     (output / "library.c").write_text(LIBRARY + "".join(f"NAME({name})\n" for name in names))
     (output / "own_names").write_text("".join(f"--defsym=weft_abi_{name}=P{name}\n" for name in names))

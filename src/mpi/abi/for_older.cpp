@@ -1,4 +1,4 @@
-// What libmpi.so.12 (mpich/convert.h) has to know of an object before the call that it is given to: how long arrays are, who the
+// What an older interface (older/functions.h) has to know of an object before the call that it is given to: how long arrays are, who the
 // root is. Nothing is wrong here: one that is no object has 0 of everything, and the call tells of it.
 #include "mpi/object/profiling.hpp"
 #include "mpi/object/state.hpp"

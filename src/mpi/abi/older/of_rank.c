@@ -1,6 +1,6 @@
-/* The functions of MPICH's interface that keep something for the rank: which functions of the program MPI is to call. MPI
-   calls one here, which converts and calls that of the program. This file is in libweft-process-mpich.so, of which each copy of a program
-   has a copy: so what is static here is a rank's own. */
+/* The functions of an older interface that keep something for the rank: which functions of the program MPI is to call. MPI
+   calls one here, which converts and calls that of the program. Each copy of a program has a copy of the library that this file is in
+   (libweft-process-mpich.so, libmpi.so.40): so what is static here is a rank's own. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
@@ -11,39 +11,14 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* --- Variables: programs know their addresses --------------------------------------------------------------------------------------- */
-
-/* Macros for the standard's interface. */
-#undef MPI_UNWEIGHTED
-#undef MPI_WEIGHTS_EMPTY
-#undef MPI_T_PVAR_ALL_HANDLES
-#undef MPI_F_STATUS_IGNORE
-#undef MPI_F_STATUSES_IGNORE
-#undef MPI_F08_STATUS_IGNORE
-#undef MPI_F08_STATUSES_IGNORE
-/* The standard's values, which go through as they are. */
-int* const MPI_UNWEIGHTED = (int*)10;
-int* const MPI_WEIGHTS_EMPTY = (int*)11;
-void* const MPI_T_PVAR_ALL_HANDLES = (void*)1;
-/* MPICH's library for Fortran sets the first two and compares with the others. */
-int *MPI_F_STATUS_IGNORE, *MPI_F_STATUSES_IGNORE;
-mpich_status MPIR_F08_MPI_STATUS_IGNORE_OBJ, MPIR_F08_MPI_STATUSES_IGNORE_OBJ[1];
-int MPIR_F08_MPI_IN_PLACE, MPIR_F08_MPI_BOTTOM;
-int *MPIR_C_MPI_UNWEIGHTED, *MPIR_C_MPI_WEIGHTS_EMPTY;
-mpich_status* MPI_F08_STATUS_IGNORE = &MPIR_F08_MPI_STATUS_IGNORE_OBJ;
-mpich_status* MPI_F08_STATUSES_IGNORE = MPIR_F08_MPI_STATUSES_IGNORE_OBJ;
-
-/* Its own variables of these names, where a program has that library. */
-__attribute__((constructor)) static void tell_fortran(void) {
-  MPIR_C_MPI_UNWEIGHTED = (int*)10;
-  MPIR_C_MPI_WEIGHTS_EMPTY = (int*)11;
-}
-
-/* Whether a library of MPICH whose file has this in its name calls: "fort.so", "cxx.so". The functions that the one for Fortran
-   hands over take all by reference, and return their code by their last argument. */
-static int is_called_by(const char* library, const void* caller) {
+/* Of which language's bindings the library is that calls. The functions that the one for Fortran hands over take all by reference, and
+   return their code by their last argument. */
+enum language { language_c, language_cxx, language_fortran };
+static enum language language_of(const void* caller) {
   struct dl_find_object of; /* dladdr() does not know all copies of a program. */
-  return _dl_find_object((void*)(uintptr_t)caller, &of) == 0 && strstr(of.dlfo_link_map->l_name, library) != NULL;
+  if (_dl_find_object((void*)(uintptr_t)caller, &of) != 0) return language_c;
+  const char* const name = of.dlfo_link_map->l_name;
+  return strstr(name, older_cxx_library) != NULL ? language_cxx : strstr(name, older_fortran_library) != NULL ? language_fortran : language_c;
 }
 
 /* --- Operations and error handlers ---------------------------------------------------------------------------------------------------- */
@@ -57,23 +32,23 @@ enum { functions_max = 64 };
 #define ALL(M) EIGHT(M, 0) EIGHT(M, 01) EIGHT(M, 02) EIGHT(M, 03) EIGHT(M, 04) EIGHT(M, 05) EIGHT(M, 06) EIGHT(M, 07)
 
 typedef void any_function(void);
-/* The program's functions of one kind. Those of C++ have places of their own: MPICH's library for C++ says, right after it has
+/* The program's functions of one kind, each language's in places of their own: the library for C++ says, right after it has
    made the operation or handler, which function of its own is to be called in place of the program's. */
 struct known {
   any_function* function;
   any_function* proxy;
-  int is_cxx;
+  enum language language;
   uintptr_t handle; /* The latest operation or handler that was made of it; 0: none, or another one has this handle now. */
 };
 static struct known operations[functions_max], large_operations[functions_max], comm_handlers[functions_max],
     file_handlers[functions_max], win_handlers[functions_max], session_handlers[functions_max];
 
 /* The place of `function`, which is new where no other one has it; -1: there is no room, and the error handler has been called. */
-static int place_of(struct known* all, any_function* function, int is_cxx, const char* call) {
+static int place_of(struct known* all, any_function* function, enum language language, const char* call) {
   pthread_mutex_lock(&lock);
   int n = 0;
-  while (n < functions_max && all[n].function != NULL && (all[n].function != function || all[n].is_cxx != is_cxx)) ++n;
-  if (n < functions_max) all[n].function = function, all[n].is_cxx = is_cxx;
+  while (n < functions_max && all[n].function != NULL && (all[n].function != function || all[n].language != language)) ++n;
+  if (n < functions_max) all[n].function = function, all[n].language = language;
   pthread_mutex_unlock(&lock);
   if (n < functions_max) return n;
   fprintf(stderr, "%s: %d functions of the program are known already, more cannot be\n", call, functions_max);
@@ -93,20 +68,23 @@ static void note_handle(struct known* all, int n, uintptr_t handle) {
   pthread_mutex_unlock(&lock);
 }
 
-typedef void operation_of_mpich(void*, void*, int*, int*);
-typedef void large_operation_of_mpich(void*, void*, MPI_Count*, int*);
-typedef void proxy_of_operation(const void*, void*, int, int, any_function*);
+typedef void operation_of_program(void*, void*, int*, older_handle*);
+typedef void large_operation_of_program(void*, void*, MPI_Count*, older_handle*);
+typedef void operation_of_fortran(void*, void*, int*, int*);
 
 static void call_operation(int n, void* in, void* inout, int* count, MPI_Datatype* datatype) {
-  int type = type_out(*datatype);
-  if (operations[n].proxy != NULL)
-    ((proxy_of_operation*)operations[n].proxy)(in, inout, *count, type, operations[n].function);
-  else
-    ((operation_of_mpich*)operations[n].function)(in, inout, count, &type);
+  older_handle type = type_out(*datatype);
+  if (operations[n].proxy != NULL) {
+    call_cxx_operation(operations[n].proxy, in, inout, count, &type, operations[n].function);
+  } else if (operations[n].language == language_fortran) {
+    int number = type_to_integer(type);
+    ((operation_of_fortran*)operations[n].function)(in, inout, count, &number);
+  } else
+    ((operation_of_program*)operations[n].function)(in, inout, count, &type);
 }
 static void call_large_operation(int n, void* in, void* inout, MPI_Count* count, MPI_Datatype* datatype) {
-  int type = type_out(*datatype);
-  ((large_operation_of_mpich*)large_operations[n].function)(in, inout, count, &type);
+  older_handle type = type_out(*datatype);
+  ((large_operation_of_program*)large_operations[n].function)(in, inout, count, &type);
 }
 #define OPERATION(n)                                                                                \
   static void operation_##n(void* in, void* inout, int* count, MPI_Datatype* type) { call_operation(n, in, inout, count, type); }
@@ -120,10 +98,10 @@ static MPI_User_function* const operation_functions[functions_max] = {ALL(OPERAT
 static MPI_User_function_c* const large_operation_functions[functions_max] = {ALL(LARGE_OPERATION_NAME)};
 
 #define CREATE_OPERATION(name, table, functions)                                                               \
-  MPICH_FUNCTION(int, name, (any_function* user_fn, int commute, int* op)) {                                   \
+  OLDER_FUNCTION(int, name, (any_function* user_fn, int commute, older_handle* op)) {                                   \
     MPI_Op made = (MPI_Op)0;                                                                                   \
-    const int is_cxx = is_called_by("cxx.so", __builtin_return_address(0));                                    \
-    const int n = user_fn == NULL ? 0 : place_of(table, user_fn, is_cxx, #name);                               \
+    const enum language language = language_of(__builtin_return_address(0));                                   \
+    const int n = user_fn == NULL ? 0 : place_of(table, user_fn, language, #name);                             \
     if (n < 0) return error_out(MPI_ERR_OTHER);                                                                \
     const int error = weft_abi_##name(user_fn == NULL ? NULL : functions[n], commute, op == NULL ? NULL : &made); \
     if (made == (MPI_Op)0) return error_out(error);                                                            \
@@ -135,26 +113,28 @@ CREATE_OPERATION(MPI_Op_create, operations, operation_functions)
 CREATE_OPERATION(MPI_Op_create_c, large_operations, large_operation_functions)
 
 /* Error handlers of each kind. A proxy is told the kind: 0 communicators, 1 files, 2 windows. */
-typedef void proxy_of_handler(int, void*, int*, any_function*);
+typedef void handler_of_fortran(int*, int*);
 #define HANDLERS(kind, Handle, Theirs, out, Kind, number)                                                          \
   typedef void kind##_handler(Theirs*, int*, ...);                                                                 \
   static void call_##kind##_handler(int n, Handle* handle, int* code) {                                            \
     Theirs given = out(*handle);                                                                                   \
     const int given_code = error_out(*code);                                                                       \
     int their_code = given_code;                                                                                   \
-    if (kind##_handlers[n].proxy != NULL)                                                                          \
-      ((proxy_of_handler*)kind##_handlers[n].proxy)(number, &given, &their_code, kind##_handlers[n].function);     \
-    else                                                                                                           \
+    if (kind##_handlers[n].proxy != NULL) {                                                                        \
+      call_cxx_handler(kind##_handlers[n].proxy, number, &given, &their_code, kind##_handlers[n].function);        \
+    } else if (kind##_handlers[n].language == language_fortran) {                                                  \
+      int handle_number = kind##_to_integer(given);                                                                \
+      ((handler_of_fortran*)kind##_handlers[n].function)(&handle_number, &their_code);                             \
+    } else                                                                                                         \
       ((kind##_handler*)kind##_handlers[n].function)(&given, &their_code);                                         \
     if (their_code != given_code) *code = returned_in(their_code);                                                 \
   }                                                                                                                \
   ALL(HANDLER_OF_##kind)                                                                                           \
   static Kind* const kind##_handler_functions[functions_max] = {ALL(HANDLER_NAME_##kind)};                         \
-  static int create_##kind##_handler(any_function* function, int* errhandler, const char* call, const void* caller, \
+  static int create_##kind##_handler(any_function* function, older_handle* errhandler, const char* call, enum language language, \
                                      int (*create)(Kind*, MPI_Errhandler*)) {                                      \
     MPI_Errhandler made = (MPI_Errhandler)0;                                                                       \
-    const int is_cxx = is_called_by("cxx.so", caller);                                                             \
-    const int n = function == NULL ? 0 : place_of(kind##_handlers, function, is_cxx, call);                        \
+    const int n = function == NULL ? 0 : place_of(kind##_handlers, function, language, call);                      \
     if (n < 0) return error_out(MPI_ERR_OTHER);                                                                    \
     const int error = create(function == NULL ? NULL : kind##_handler_functions[n], errhandler == NULL ? NULL : &made); \
     if (made == (MPI_Errhandler)0) return error_out(error);                                                        \
@@ -170,14 +150,14 @@ typedef void proxy_of_handler(int, void*, int*, any_function*);
 #define HANDLER_NAME_file(n) file_handler_##n,
 #define HANDLER_NAME_win(n) win_handler_##n,
 #define HANDLER_NAME_session(n) session_handler_##n,
-HANDLERS(comm, MPI_Comm, int, comm_out, MPI_Comm_errhandler_function, 0)
+HANDLERS(comm, MPI_Comm, older_handle, comm_out, MPI_Comm_errhandler_function, 0)
 HANDLERS(file, MPI_File, void*, file_out, MPI_File_errhandler_function, 1)
-HANDLERS(win, MPI_Win, int, win_out, MPI_Win_errhandler_function, 2)
-HANDLERS(session, MPI_Session, int, session_out, MPI_Session_errhandler_function, 3)
+HANDLERS(win, MPI_Win, older_handle, win_out, MPI_Win_errhandler_function, 2)
+HANDLERS(session, MPI_Session, older_handle, session_out, MPI_Session_errhandler_function, 3)
 
 #define CREATE_HANDLER(name, kind, made_by)                                                                           \
-  MPICH_FUNCTION(int, name, (any_function* function, int* errhandler)) {                                              \
-    return create_##kind##_handler(function, errhandler, #name, __builtin_return_address(0), weft_abi_##made_by);     \
+  OLDER_FUNCTION(int, name, (any_function* function, older_handle* errhandler)) {                                              \
+    return create_##kind##_handler(function, errhandler, #name, language_of(__builtin_return_address(0)), weft_abi_##made_by);     \
   }
 CREATE_HANDLER(MPI_Comm_create_errhandler, comm, MPI_Comm_create_errhandler)
 CREATE_HANDLER(MPI_Errhandler_create, comm, MPI_Comm_create_errhandler)
@@ -185,38 +165,13 @@ CREATE_HANDLER(MPI_File_create_errhandler, file, MPI_File_create_errhandler)
 CREATE_HANDLER(MPI_Win_create_errhandler, win, MPI_Win_create_errhandler)
 CREATE_HANDLER(MPI_Session_create_errhandler, session, MPI_Session_create_errhandler)
 
-/* One place at most has the handle. */
-static void set_proxy(struct known* all, uintptr_t handle, any_function* proxy) {
-  pthread_mutex_lock(&lock);
-  for (int n = 0; n < functions_max; ++n)
-    if (all[n].function != NULL && all[n].handle == handle) all[n].proxy = proxy, all[n].is_cxx = 1;
-  pthread_mutex_unlock(&lock);
-}
-void MPII_Op_set_cxx(int op, any_function* proxy) { set_proxy(operations, (uintptr_t)op_in(op), proxy); }
-void MPII_Errhandler_set_cxx(int errhandler, any_function* proxy) {
-  const uintptr_t handle = (uintptr_t)errhandler_in(errhandler);
-  set_proxy(comm_handlers, handle, proxy);
-  set_proxy(file_handlers, handle, proxy);
-  set_proxy(win_handlers, handle, proxy);
-}
-
 /* --- Keys of attributes ----------------------------------------------------------------------------------------------------------------- */
 
-int MPIR_Dup_fn(int comm, int keyval, void* extra_state, void* value, void* copy, int* flag);
-int MPIR_Dup_fn(int comm, int keyval, void* extra_state, void* value, void* copy, int* flag) {
-  (void)comm, (void)keyval, (void)extra_state;
-  *(void**)copy = value;
-  *flag = 1;
-  return MPI_SUCCESS;
-}
-
-typedef int copy_of_mpich(int, int, void*, void*, void*, int*);
-typedef int delete_of_mpich(int, int, void*, void*);
-/* MPICH's library for Fortran, or for C++, calls the program's function itself. `kind`: how the value was set, which
-   was part of this in MPICH 3 and 4. */
-typedef int copy_proxy(any_function*, int, int, void*, int kind, void*, void**, int*);
-typedef int delete_proxy(any_function*, int, int, int kind, void*, void*);
-enum { is_pointer = 0, is_address_integer = 1 };
+typedef int copy_of_program(older_handle, int, void*, void*, void*, int*);
+typedef int delete_of_program(older_handle, int, void*, void*);
+/* A library for Fortran, or for C++, calls the program's function itself. */
+typedef int copy_proxy(any_function*, older_handle, int, void*, int kind, void*, void**, int*);
+typedef int delete_proxy(any_function*, older_handle, int, int kind, void*, void*);
 
 /* It lives as long as attributes may be under the key, which is as long as the program may run. */
 struct key {
@@ -229,17 +184,17 @@ struct key {
 };
 static struct key* keys;
 
-static int copy_attribute(const struct key* k, int handle, int keyval, void* value, void* copy, int* flag) {
+static int copy_attribute(const struct key* k, older_handle handle, int keyval, void* value, void* copy, int* flag) {
   *flag = 0;
   if (k->copy == NULL) return MPI_SUCCESS;
   if (k->copies != NULL)
-    return returned_in(k->copies(k->copy, handle, keyval, k->extra_state, is_address_integer, value, copy, flag));
-  return returned_in(((copy_of_mpich*)k->copy)(handle, keyval, k->extra_state, value, copy, flag));
+    return returned_in(k->copies(k->copy, handle, keyval, k->extra_state, older_kind_of_proxy, value, copy, flag));
+  return returned_in(((copy_of_program*)k->copy)(handle, keyval, k->extra_state, value, copy, flag));
 }
-static int delete_attribute(const struct key* k, int handle, int keyval, void* value) {
+static int delete_attribute(const struct key* k, older_handle handle, int keyval, void* value) {
   if (k->remove == NULL) return MPI_SUCCESS;
-  if (k->removes != NULL) return returned_in(k->removes(k->remove, handle, keyval, is_address_integer, value, k->extra_state));
-  return returned_in(((delete_of_mpich*)k->remove)(handle, keyval, value, k->extra_state));
+  if (k->removes != NULL) return returned_in(k->removes(k->remove, handle, keyval, older_kind_of_proxy, value, k->extra_state));
+  return returned_in(((delete_of_program*)k->remove)(handle, keyval, value, k->extra_state));
 }
 
 #define KEYS(kind, Handle, Name)                                                                                              \
@@ -250,7 +205,7 @@ static int delete_attribute(const struct key* k, int handle, int keyval, void* v
     return delete_attribute(k, kind##_out(of), keyval, value);                                                                \
   }                                                                                                                           \
   static int create_key_of_##kind(any_function* copy, any_function* remove, int* keyval, void* extra_state) {                 \
-    struct key* const k = mpich_memory(1, sizeof *k);                                                                         \
+    struct key* const k = older_memory(1, sizeof *k);                                                                         \
     *k = (struct key){copy, remove, extra_state, NULL, NULL, MPI_KEYVAL_INVALID, NULL};                                       \
     const int error = weft_abi_MPI_##Name##_create_keyval(copy_of_##kind, delete_of_##kind, keyval == NULL ? NULL : &k->number, k); \
     if (error != MPI_SUCCESS) {                                                                                               \
@@ -269,7 +224,7 @@ KEYS(type, MPI_Datatype, Type)
 KEYS(win, MPI_Win, Win)
 
 #define CREATE_KEYVAL(name, kind)                                                                                 \
-  MPICH_FUNCTION(int, name, (any_function* copy_fn, any_function* delete_fn, int* keyval, void* extra_state)) {   \
+  OLDER_FUNCTION(int, name, (any_function* copy_fn, any_function* delete_fn, int* keyval, void* extra_state)) {   \
     return create_key_of_##kind(copy_fn, delete_fn, keyval, extra_state);                                         \
   }
 CREATE_KEYVAL(MPI_Comm_create_keyval, comm)
@@ -277,31 +232,23 @@ CREATE_KEYVAL(MPI_Keyval_create, comm)
 CREATE_KEYVAL(MPI_Type_create_keyval, type)
 CREATE_KEYVAL(MPI_Win_create_keyval, win)
 
-void MPII_Keyval_set_proxy(int keyval, copy_proxy* copies, delete_proxy* removes) {
-  pthread_mutex_lock(&lock);
-  struct key* k = keys;
-  while (k != NULL && k->number != keyval) k = k->next;
-  if (k != NULL) k->copies = copies, k->removes = removes;
-  pthread_mutex_unlock(&lock);
-}
-
 /* Attributes whose values are constants, or numbers that differ: the program gets the address of another integer. What is an
    attribute of a window has one for each value, since windows differ; what is one of communicators is the same for all. */
 static void predefined_value(int keyval, void* attribute_val) {
-  static int io, host, last_code, flavors[] = {0, 1, 2, 3, 4}, models[] = {0, 1, 2};
+  static int io, host, last_code, flavors[] = {0, 1, 2, 3, 4}, models[] = {OLDER_WIN_SEPARATE, OLDER_WIN_UNIFIED};
   int** const value = attribute_val;
   switch (keyval) {
     case MPI_IO: io = rank_out(**value), *value = &io; break;
     case MPI_HOST: host = rank_out(**value), *value = &host; break;
     case MPI_LASTUSEDCODE: last_code = error_out(**value), *value = &last_code; break;
     case MPI_WIN_CREATE_FLAVOR: *value = &flavors[**value - MPI_WIN_FLAVOR_CREATE + 1]; break;
-    case MPI_WIN_MODEL: *value = &models[**value == MPI_WIN_SEPARATE ? 1 : 2]; break;
+    case MPI_WIN_MODEL: *value = &models[**value == MPI_WIN_SEPARATE ? 0 : 1]; break;
     default: break;
   }
 }
 
 #define GET_ATTRIBUTE(name, kind)                                                                       \
-  MPICH_FUNCTION(int, name, (int of, int keyval, void* attribute_val, int* flag)) {                     \
+  OLDER_FUNCTION(int, name, (older_handle of, int keyval, void* attribute_val, int* flag)) {                     \
     const int key = key_in(keyval);                                                                     \
     const int error = weft_abi_##name(kind##_in(of), key, attribute_val, flag);                         \
     if (error == MPI_SUCCESS && *flag) predefined_value(key, attribute_val);                            \
@@ -311,53 +258,25 @@ GET_ATTRIBUTE(MPI_Comm_get_attr, comm)
 GET_ATTRIBUTE(MPI_Attr_get, comm)
 GET_ATTRIBUTE(MPI_Win_get_attr, win)
 
-/* MPICH's library for Fortran asks by these for values, not for addresses of predefined ones. A window's base is its
-   address in both. */
-static int is_integer_of_mpich(int key) {
-  return key != MPI_WIN_BASE && ((key >= MPI_TAG_UB && key <= MPI_UNIVERSE_SIZE) || (key >= MPI_WIN_BASE && key <= MPI_WIN_MODEL));
-}
-#define ATTRIBUTES_OF_FORTRAN(Name, name)                                                                              \
-  int MPII_##Name##_get_attr(int of, int keyval, void* attribute_val, int* flag, int kind);                            \
-  int MPII_##Name##_get_attr(int of, int keyval, void* attribute_val, int* flag, int kind) {                           \
-    /* Keys of Fortran are one more than C's. */                                                                       \
-    const int key = key_in((keyval & 0x40000000) != 0 && (keyval & 1) == 0 ? keyval - 1 : keyval);                     \
-    const int error = weft_abi_MPI_##Name##_get_attr(name##_in(of), key, attribute_val, flag);                         \
-    if (error != MPI_SUCCESS || !*flag) return error_out(error);                                                       \
-    predefined_value(key, attribute_val);                                                                              \
-    if (kind != is_pointer && key == MPI_WIN_SIZE)                                                                     \
-      *(MPI_Aint*)attribute_val = **(MPI_Aint**)attribute_val;                                                         \
-    else if (kind != is_pointer && is_integer_of_mpich(key))                                                           \
-      *(MPI_Aint*)attribute_val = **(int**)attribute_val;                                                              \
-    return MPI_SUCCESS;                                                                                                \
-  }                                                                                                                    \
-  int MPII_##Name##_set_attr(int of, int keyval, void* attribute_val, int kind);                                       \
-  int MPII_##Name##_set_attr(int of, int keyval, void* attribute_val, int kind) {                                      \
-    (void)kind;                                                                                                        \
-    return error_out(weft_abi_MPI_##Name##_set_attr(name##_in(of), key_in(keyval), attribute_val));                    \
-  }
-ATTRIBUTES_OF_FORTRAN(Comm, comm)
-ATTRIBUTES_OF_FORTRAN(Type, type)
-ATTRIBUTES_OF_FORTRAN(Win, win)
-
 /* --- Requests that the program completes, and representations of data: they are given a state ------------------------------------------- */
 
 struct own_request {
-  int (*query)(void*, mpich_status*);
+  int (*query)(void*, older_status*);
   int (*free)(void*);
   int (*cancel)(void*, int);
   void* extra_state;
-  int handle;
+  older_handle handle;
   int is_of_fortran;  /* Its functions return their code by their last argument. */
   struct own_request* next;
 };
 static struct own_request* own_requests;
-typedef void query_of_fortran(void*, mpich_status*, int*);
+typedef void query_of_fortran(void*, older_status*, int*);
 typedef void free_of_fortran(void*, int*);
 typedef void cancel_of_fortran(void*, int*, int*);
 
 static int query_request(void* of, MPI_Status* status) {
   const struct own_request* const own = of;
-  mpich_status theirs;
+  older_status theirs;
   memset(&theirs, 0, sizeof theirs);
   status_out(status, &theirs); /* What the function leaves alone. */
   int error = MPI_SUCCESS;
@@ -393,11 +312,12 @@ static int cancel_request(void* of, int complete) {
   return returned_in(error);
 }
 
-MPICH_FUNCTION(int, MPI_Grequest_start,
-               (int (*query_fn)(void*, mpich_status*), int (*free_fn)(void*), int (*cancel_fn)(void*, int), void* extra_state,
-                int* request)) {
-  struct own_request* const own = mpich_memory(1, sizeof *own);
-  *own = (struct own_request){query_fn, free_fn, cancel_fn, extra_state, MPICH_REQUEST_NULL, 0, NULL};
+OLDER_FUNCTION(int, MPI_Grequest_start,
+               (int (*query_fn)(void*, older_status*), int (*free_fn)(void*), int (*cancel_fn)(void*, int), void* extra_state,
+                older_handle* request)) {
+  struct own_request* const own = older_memory(1, sizeof *own);
+  *own = (struct own_request){query_fn, free_fn, cancel_fn, extra_state, OLDER_REQUEST_NULL,
+                              language_of(__builtin_return_address(0)) == language_fortran, NULL};
   MPI_Request made = (MPI_Request)0;
   const int error = weft_abi_MPI_Grequest_start(query_fn == NULL ? NULL : query_request, free_fn == NULL ? NULL : free_request,
                                                 cancel_fn == NULL ? NULL : cancel_request, own, request == NULL ? NULL : &made);
@@ -405,48 +325,43 @@ MPICH_FUNCTION(int, MPI_Grequest_start,
     free(own);
     return error_out(error);
   }
-  *request = own->handle = request_out(made);
+  *request = own->handle = own->is_of_fortran ? fortran_request_out(made) : request_out(made);
   pthread_mutex_lock(&lock);
   own->next = own_requests;
   own_requests = own;
   pthread_mutex_unlock(&lock);
   return error_out(error);
 }
-void MPII_Grequest_set_lang_f77(int request) {
-  pthread_mutex_lock(&lock);
-  for (struct own_request* own = own_requests; own != NULL; own = own->next)
-    if (own->handle == request) own->is_of_fortran = 1;
-  pthread_mutex_unlock(&lock);
-}
-
 /* It lives as long as the program. */
 struct representation {
   any_function *read, *write, *extent;
   void* extra_state;
   int is_of_fortran;
 };
-typedef int extent_of_mpich(int, MPI_Aint*, void*);
+typedef int extent_of_program(older_handle, MPI_Aint*, void*);
 typedef void extent_of_fortran(int*, MPI_Aint*, void*, int*);
 static int extent_in_file(MPI_Datatype type, MPI_Aint* extent, void* of) {
   const struct representation* const r = of;
-  int handle = type_out(type), error = MPI_SUCCESS;
+  const older_handle handle = type_out(type);
+  int number = r->is_of_fortran ? type_to_integer(handle) : 0, error = MPI_SUCCESS;
   if (r->is_of_fortran)
-    ((extent_of_fortran*)r->extent)(&handle, extent, r->extra_state, &error);
+    ((extent_of_fortran*)r->extent)(&number, extent, r->extra_state, &error);
   else
-    error = ((extent_of_mpich*)r->extent)(handle, extent, r->extra_state);
+    error = ((extent_of_program*)r->extent)(handle, extent, r->extra_state);
   return returned_in(error);
 }
 
 #define CONVERT(name, Count, function)                                                                                            \
-  typedef int name##_of_mpich(void*, int, Count, void*, MPI_Offset, void*);                                                      \
+  typedef int name##_of_program(void*, older_handle, Count, void*, MPI_Offset, void*);                                                      \
   typedef void name##_of_fortran(void*, int*, Count*, void*, MPI_Offset*, void*, int*);                                          \
   static int name(void* buffer, MPI_Datatype type, Count count, void* file, MPI_Offset position, void* of) {                     \
     const struct representation* const r = of;                                                                                   \
-    int handle = type_out(type), error = MPI_SUCCESS;                                                                            \
+    const older_handle handle = type_out(type);                                                                                  \
+    int number = r->is_of_fortran ? type_to_integer(handle) : 0, error = MPI_SUCCESS;                                            \
     if (r->is_of_fortran)                                                                                                        \
-      ((name##_of_fortran*)r->function)(buffer, &handle, &count, file, &position, r->extra_state, &error);                       \
+      ((name##_of_fortran*)r->function)(buffer, &number, &count, file, &position, r->extra_state, &error);                       \
     else                                                                                                                         \
-      error = ((name##_of_mpich*)r->function)(buffer, handle, count, file, position, r->extra_state);                            \
+      error = ((name##_of_program*)r->function)(buffer, handle, count, file, position, r->extra_state);                            \
     return returned_in(error);                                                                                                      \
   }
 CONVERT(convert_reading, int, read)
@@ -455,9 +370,9 @@ CONVERT(convert_reading_c, MPI_Count, read)
 CONVERT(convert_writing_c, MPI_Count, write)
 
 #define REGISTER(name, ending)                                                                                                     \
-  MPICH_FUNCTION(int, name, (const char* datarep, any_function* read, any_function* write, any_function* extent, void* extra_state)) { \
-    struct representation* const r = mpich_memory(1, sizeof *r);                                                                   \
-    *r = (struct representation){read, write, extent, extra_state, is_called_by("fort.so", __builtin_return_address(0))};                       \
+  OLDER_FUNCTION(int, name, (const char* datarep, any_function* read, any_function* write, any_function* extent, void* extra_state)) { \
+    struct representation* const r = older_memory(1, sizeof *r);                                                                   \
+    *r = (struct representation){read, write, extent, extra_state, language_of(__builtin_return_address(0)) == language_fortran};                       \
     const int error = weft_abi_##name(datarep, read == NULL ? NULL : convert_reading##ending,                                      \
                                       write == NULL ? NULL : convert_writing##ending, extent == NULL ? NULL : extent_in_file, r);  \
     if (error != MPI_SUCCESS) free(r);                                                                                             \
@@ -465,3 +380,6 @@ CONVERT(convert_writing_c, MPI_Count, write)
   }
 REGISTER(MPI_Register_datarep, )
 REGISTER(MPI_Register_datarep_c, _c)
+
+/* What the interface has for its own libraries for Fortran and C++, and variables. */
+#include "own_of_rank.h"
