@@ -16,6 +16,7 @@
 
 #include "base/padded.hpp"
 #include "collective/collective_turn.hpp"
+#include "collective/direct_transfers.hpp"
 #include "collective/exchange.hpp"
 
 namespace weft::detail {
@@ -34,9 +35,10 @@ struct exposure {
   sizes known = sizes::of_all;
   std::size_t part_bytes = 0;  // With sizes::of_all.
   bool ends_together = false;  // No rank returns before all have moved, in other processes too.
+  bool leaves_shown = false;   // To move writes to nothing that is shown.
 };
 
-// One rank's view of the buffers that are shown; show_and_move() makes it between two meetings.
+// One rank's view of the buffers that are shown, for show_and_move().
 template <class Part>
 class buffer_exposure {
  public:
@@ -54,13 +56,34 @@ class buffer_exposure {
     return piece(c_.staged.parts[place(owner, what_.per_reader ? c_.local_place(rank_) : 0)]);
   }
 
+  // Called by who speaks for this process, once all its ranks show their buffers: meets the other subgroups.
+  void meet_subgroups() {
+    if (!goes_directly()) return detail::meet_subgroups(c_, call(), rank_, turn_.description());
+    clear_staging();
+    for_each_other([&](std::size_t s) { place_parts_of(s); });
+    const bool written = owner_share() != 0;
+    direct().meet(
+        [&](int subgroup, opened_memory& opened) {
+          const auto to = static_cast<std::size_t>(subgroup);
+          each_row_to(to, [&](byte_view row) { opened.add(row, peer_access::read); });
+          if (written)
+            each_part(c_.subgroups[to], c_.subgroups[here()], [&](int owner, int, std::size_t r) {
+              opened.add(c_.staged.parts[place(owner, r)], peer_access::write);
+            });
+        },
+        written);
+  }
+
   // Called by the leader while the other ranks of this process wait: receives what other subgroups show to this one,
   // into communicator_state::staged, and sends them what this one shows.
   void exchange_with_subgroups() {
+    if (goes_directly()) {
+      transfer_directly();
+      if (!moves_early()) direct().end();
+      return;
+    }
     const std::size_t subgroups = c_.subgroups.size();
-    c_.staged.buffers.clear();
-    c_.staged.buffers.resize(2 * subgroups);
-    c_.staged.parts.assign(c_.members.size() * readers_here(), {});
+    clear_staging();
     std::vector<std::vector<std::uint64_t>> lengths_in(subgroups);
     for (std::size_t s = 0; s < subgroups; ++s)
       if (s != here())
@@ -94,9 +117,76 @@ class buffer_exposure {
     for (std::size_t s = 0; s < subgroups; ++s)
       if (s != here()) place_parts(s, lengths_in[s]);
   }
+  // Called by the leader once it has moved its data: returns when nobody uses memory of this process any more.
+  void end_with_subgroups() {
+    if (goes_directly() && moves_early()) direct().end();
+  }
 
  private:
   [[nodiscard]] std::size_t here() const noexcept { return static_cast<std::size_t>(c_.here); }
+  [[nodiscard]] const collective_call& call() const noexcept { return turn_.self().call; }
+  [[nodiscard]] direct_transfers direct() const noexcept {
+    return {c_, call(), rank_, turn_.description()};
+  }
+  template <class Visit>
+  void for_each_other(const Visit& visit) const {
+    for (std::size_t step = 1; step < c_.subgroups.size(); ++step)
+      visit((here() + step) % c_.subgroups.size());
+  }
+  void clear_staging() {
+    c_.staged.buffers.clear();
+    c_.staged.buffers.resize(2 * c_.subgroups.size());
+    c_.staged.parts.assign(c_.members.size() * readers_here(), {});
+  }
+
+  // --- Directly, between the memories of processes of a node -------------------------------------
+
+  // The same answer in all subgroups. Called on the leader's worker.
+  [[nodiscard]] bool goes_directly() const {
+    if (what_.known != sizes::of_all || what_.part_bytes < direct_transfers::part_bytes_min ||
+        c_.subgroups.size() > direct_transfers::subgroups_max)
+      return false;
+    std::size_t ranks = 0;
+    for (const subgroup& s : c_.subgroups) ranks = std::max(ranks, s.members.size());
+    const std::size_t regions = what_.per_reader ? ranks * ranks : ranks;
+    return 2 * regions <= opened_memory::regions_max && direct().reach();
+  }
+  // How much of a part its owner writes; its reader reads what is before. So all processes move as much, also where one
+  // gives to all or takes from all.
+  [[nodiscard]] std::size_t owner_share() const noexcept {
+    const std::size_t count = c_.subgroups.size();
+    const bool gives = what_.only_owner != no_root, takes = what_.only_reader != no_root;
+    if (gives == takes) return 0;
+    const std::size_t share = what_.part_bytes / count / cache_line * cache_line;
+    if (share < direct_part_bytes_min) return 0;
+    return gives ? share : share * (count - 1);
+  }
+  // Whether ranks here move their data while other subgroups still read what this one shows. Not when they write here.
+  [[nodiscard]] bool moves_early() const noexcept {
+    return what_.leaves_shown && owner_share() == 0;
+  }
+  void transfer_directly() {
+    direct_transfers to_others = direct();
+    to_others.run([&] {
+      const std::size_t read = what_.part_bytes - owner_share();
+      for_each_other([&](std::size_t of) {
+        std::size_t region = 0;
+        each_part(c_.subgroups[of], c_.subgroups[here()], [&](int owner, int, std::size_t r) {
+          std::byte* const to = const_cast<std::byte*>(c_.staged.parts[place(owner, r)].data());
+          to_others.read(static_cast<int>(of), region++, 0, {to, read});
+        });
+        if (owner_share() == 0) return;
+        // What this subgroup reads has been told first.
+        region = entries(c_.subgroups[of], c_.subgroups[here()]);
+        each_row_to(of, [&](byte_view row) {
+          to_others.write(static_cast<int>(of), region++, read, row.subspan(read));
+        });
+      });
+    });
+  }
+
+  // --- By messages -----------------------------------------------------------------------------
+
   [[nodiscard]] std::size_t readers_here() const noexcept {
     return what_.per_reader ? c_.local().size() : 1;
   }
@@ -226,7 +316,8 @@ class buffer_exposure {
     if (takes == nullptr || !takes->has(owner) || takes->bytes != what_.part_bytes) return nullptr;
     return const_cast<std::byte*>(takes->row(owner));
   }
-  void receive_each(subgroup_messages& messages, std::size_t by, std::size_t of) {
+  // Where the parts from a subgroup will be: each in the reader's buffer, or in a staged one.
+  void place_parts_of(std::size_t of) {
     std::size_t staged = 0;
     const auto visit_all = [&](const auto& visit) {
       each_part(c_.subgroups[of], c_.subgroups[here()], visit);
@@ -240,7 +331,14 @@ class buffer_exposure {
       std::byte* to = destination(owner, reader);
       if (to == nullptr) to = std::exchange(at, at + what_.part_bytes);
       c_.staged.parts[place(owner, place_of_reader)] = {to, what_.part_bytes};
-      messages.receive(static_cast<int>(by), tag_of_parts, {to, what_.part_bytes});
+    });
+  }
+  void receive_each(subgroup_messages& messages, std::size_t by, std::size_t of) {
+    place_parts_of(of);
+    each_part(c_.subgroups[of], c_.subgroups[here()], [&](int owner, int, std::size_t r) {
+      const auto to = c_.staged.parts[place(owner, r)];
+      messages.receive(static_cast<int>(by), tag_of_parts,
+                       {const_cast<std::byte*>(to.data()), to.size()});
     });
   }
   void hand_on_each(subgroup_messages& messages, std::size_t to, std::size_t of) {
@@ -248,7 +346,9 @@ class buffer_exposure {
       messages.send(static_cast<int>(to), tag_of_parts, c_.staged.parts[place(owner, 0)]);
     });
   }
-  void send_each(subgroup_messages& messages, std::size_t to) {
+  // Calls `visit(bytes)` for each part that goes to a subgroup: where it lies, or a copy of what lies scattered.
+  template <class Visit>
+  void each_row_to(std::size_t to, const Visit& visit) {
     const subgroup& there = c_.subgroups[to];
     std::size_t scattered = 0;
     each_part(c_.subgroups[here()], there, [&](int owner, int reader, std::size_t) {
@@ -256,7 +356,9 @@ class buffer_exposure {
       if (!lies_in_a_row(part)) scattered += part.size();
     });
     auto& buffer = c_.staged.buffers[c_.subgroups.size() + to];
-    if (scattered != 0) buffer = std::make_unique_for_overwrite<std::byte[]>(scattered);
+    const bool is_copied = buffer != nullptr;  // Others may be reading the copy.
+    if (scattered != 0 && !is_copied)
+      buffer = std::make_unique_for_overwrite<std::byte[]>(scattered);
     std::byte* at = buffer.get();
     each_part(c_.subgroups[here()], there, [&](int owner, int reader, std::size_t) {
       const piece part = what_.part(c_.at(owner), reader);
@@ -264,11 +366,14 @@ class buffer_exposure {
       if (lies_in_a_row(part)) {
         row = row_of(part);
       } else {
-        copy_out(at, part);
+        if (!is_copied) copy_out(at, part);
         at += part.size();
       }
-      messages.send(static_cast<int>(to), tag_of_parts, row);
+      visit(row);
     });
+  }
+  void send_each(subgroup_messages& messages, std::size_t to) {
+    each_row_to(to, [&](byte_view row) { messages.send(static_cast<int>(to), tag_of_parts, row); });
   }
   // All parts for subgroup `to` as bytes in a row: a copy, or the buffer itself when it is a single part in a row.
   [[nodiscard]] byte_view in_a_row(std::size_t to) {
@@ -334,8 +439,8 @@ void show_and_move(communicator_state& c, int rank, const collective_call& call,
   m.more = mine.more;
   m.stride = mine.stride;
   m.takes = mine.takes;
-  turn.meet_prepared(prepare);
   buffer_exposure<Part> all(c, rank, turn, what);
+  turn.meet_prepared(prepare, [&] { all.meet_subgroups(); });
   if (c.spans_processes()) {
     if (rank == c.local()[0]) turn.lead([&] { all.exchange_with_subgroups(); });
     turn.meet_here();
@@ -350,6 +455,7 @@ void show_and_move(communicator_state& c, int rank, const collective_call& call,
     failure = std::current_exception();
     note_failure(c, turn.failed_here());
   }
+  if (c.spans_processes() && rank == c.local()[0]) turn.lead([&] { all.end_with_subgroups(); });
   turn.meet_here();
   turn.end_of_moving(failure);
   if (what.ends_together && c.spans_processes()) turn.meet_moved();

@@ -101,13 +101,16 @@ class collective_turn {
     meet_all(how, c_.spans_processes());
     member_.moving = true;
   }
-  // meet() for ranks that expose buffers. The speaker of each group calls `prepare(group)` first.
-  template <class Prepare>
-  void meet_prepared(const Prepare& prepare) {
+  // meet() for ranks that expose buffers. The speaker of each group calls `prepare(group)` first; who speaks to other
+  // subgroups calls `meet_others()`, which returns when all have come.
+  template <class Prepare, class MeetOthers>
+  void meet_prepared(const Prepare& prepare, const MeetOthers& meet_others) {
+    others_ = {[](const void* of) { (*static_cast<const MeetOthers*>(of))(); }, &meet_others};
     meet_with([&](worker_group& g) {
       prepare(g);
       speak_of_meeting(g, nullptr, c_.spans_processes());
     });
+    others_ = {};
     member_.moving = true;
   }
   // Returns when every rank of this process has arrived.
@@ -233,7 +236,13 @@ class collective_turn {
     if (how != nullptr || c_.groups.size() > 1)
       speak(g, how, across);
     else if (across)  // The only group of this process.
-      meet_subgroups(c_, member_.call, rank_, description());
+      meet_others();
+  }
+
+  void meet_others() {
+    if (others_.call == nullptr) [[likely]]
+      return meet_subgroups(c_, member_.call, rank_, description());
+    others_.call(others_.of);
   }
 
   // The ranks of a worker meet: the last to arrive calls speak_for(group), the others wait for it. Inline, as are its
@@ -389,7 +398,7 @@ class collective_turn {
       if (across && how != nullptr)
         reduce_over_subgroups(c_, member_.call, rank_, description(), *how, mine.data);
       else if (across)
-        meet_subgroups(c_, member_.call, rank_, description());
+        meet_others();
       if (c_.groups.size() > 1) publish(g.result, g.sequence, mine, bytes);
       return;
     }
@@ -419,10 +428,17 @@ class collective_turn {
     return theirs;
   }
 
+  // What the ranks of this process do to meet those of others, when they do more than that.
+  struct other_meeting {
+    void (*call)(const void* of) = nullptr;
+    const void* of = nullptr;
+  };
+
   communicator_state& c_;
   rank_state& me_;
   member& member_;
   int rank_;
+  other_meeting others_{};
 };
 
 }  // namespace weft::detail

@@ -128,7 +128,8 @@ void exchange(communicator_state& c, int rank, const exchange_plan& plan, const 
                       .per_reader = plan.per_reader,
                       .known = plan.known,
                       .part_bytes = plan.part_bytes,
-                      .ends_together = plan.explain != nullptr};
+                      .ends_together = plan.explain != nullptr,
+                      .leaves_shown = true};
   const shown mine{give.base,   nullptr, give.bytes, is_plain(c, give) ? nullptr : &give,
                    give.stride, &take};
   const bool in_rows = goes_in_rows(c, plan);

@@ -9,11 +9,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "rank/communicator_state.hpp"
+#include "weft/comm/runtime.hpp"
 
 namespace weft::detail {
 
@@ -76,6 +78,9 @@ struct subgroup_meetings {
   std::array<begun, 2> mine;     // Its last two meetings, for subgroups that ask.
   std::vector<step> steps;       // The same in each meeting; made in the first.
   bool is_known = false;         // This process has made the communicator.
+  std::optional<bool>
+      reaches;  // Whether all subgroups reach each other's memory; nothing: not asked yet.
+  std::vector<comm::registered_memory> open;  // To other subgroups, for direct_transfers.
 
   template <class Refuse>
   void forget_others(const communicator_state& c, const Refuse& refuse) {

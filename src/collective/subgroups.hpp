@@ -64,9 +64,6 @@ class subgroup_messages {
  private:
   void begin_wait();
   void end_wait();
-  // Called when a message has failed. Throws why the communicator is broken, or that a subgroup is dead; returns when
-  // neither becomes known.
-  void throw_reason();
 
   communicator_state& c_;
   const wait_description& what_;
@@ -94,6 +91,10 @@ void receive_broadcast(communicator_state& c, const collective_call& call, int r
 // Called on any worker of a broken communicator. On the leader's home worker it ends what this subgroup waits for from
 // others, and refuses their rendezvous requests. Does nothing on other workers.
 void end_control_messages(worker& here, communicator_state& c);
+
+// Called by the speaker when data from or to another subgroup could not be moved. Throws why the communicator is broken,
+// or that a subgroup is dead; returns when neither becomes known.
+void throw_reason(communicator_state& c, rank_state& speaker, const wait_description& what);
 
 // Throws weft::error when a process of the communicator is dead.
 void check_subgroups_alive(communicator_state& c, const char* call);

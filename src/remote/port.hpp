@@ -69,10 +69,16 @@ class port {
   }
   // A read of another process's memory into memory of ranks, which may not unwind before it ends: begin_read() once, then
   // try_read() until it returns something other than retry. Returned posted, Ended(context, happened) will be called, when
-  // the read has ended; in all other cases the caller calls end_read().
+  // the read has ended; in all other cases the caller calls end_read(). The same of a write from memory of ranks, with
+  // try_write().
   void begin_read() const noexcept { of_->begin_writing(); }
   template <void (*Ended)(void* context, const comm::event& happened) noexcept>
   status try_read(comm::get& what, void* context) const noexcept {
+    what.local = comm::completion(&read_ended<Ended>, context);
+    return comm::post(of_->device_, what);
+  }
+  template <void (*Ended)(void* context, const comm::event& happened) noexcept>
+  status try_write(comm::put& what, void* context) const noexcept {
     what.local = comm::completion(&read_ended<Ended>, context);
     return comm::post(of_->device_, what);
   }

@@ -1,5 +1,6 @@
 // A rank that catches a failed collective and goes on: every other rank of that communicator is
 // told, nobody waits for ever, and all else works as before.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -62,6 +63,25 @@ TEST(a_caught_mismatch, of_large_data_is_thrown_by_every_rank) {
         c.allreduce(data, std::plus<>{});
       },
       "collective mismatch");
+}
+
+// Large enough to be read and written in place by other processes, which may be past the first meeting.
+TEST(a_caught_mismatch, of_a_large_broadcast_leaves_the_data_of_a_rank_alone_afterwards) {
+  for (const int other : {0, 1, 3})
+    run_ranks(4, 4, [&](communicator& world) {
+      communicator broken = world.dup();
+      std::vector<int> data(100'000, world.rank());
+      expect_contains(error_of([&] {
+                        if (broken.rank() == other)
+                          broken.barrier();
+                        else
+                          broken.bcast(data, 0);
+                      }),
+                      "collective mismatch");
+      std::ranges::fill(data, -1);
+      world.barrier();
+      EXPECT_EQ(std::ranges::count(data, -1), 100'000);
+    });
 }
 
 TEST(a_caught_mismatch, of_broadcast_roots_is_thrown_by_every_rank_that_waits) {
