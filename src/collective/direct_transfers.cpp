@@ -24,7 +24,8 @@ void opened_memory::add(std::span<const std::byte> memory, peer_access peers) {
 // It names its memory; whose memory that is, is not believed.
 comm::remote_memory direct_transfers::region_of(int subgroup, std::size_t index) const {
   subgroup_meetings& all = meetings();
-  const meeting_slot& said = all.of(process_of(subgroup)).said[all.sequence % 2];
+  // Later meetings of the same collective say nothing, and leave it there.
+  const meeting_slot& said = all.of(process_of(subgroup)).said[all.opened_in % 2];
   comm::remote_memory memory;
   std::memcpy(static_cast<void*>(&memory), said.data + index * sizeof memory, sizeof memory);
   const comm::address there = c_.of.ways->address_of(
@@ -112,6 +113,13 @@ void direct_transfers::wait() {
     throw error(std::string(call_.name) + ": memory of another process could not be " +
                 "read or written");
   }
+}
+
+void direct_transfers::meet_again() {
+  wait();
+  subgroups_meeting now(c_, call_, rank_, what_);
+  for_each_other([&](int subgroup) { now.say(subgroup, {}); });
+  for_each_other([&](int subgroup) { static_cast<void>(now.hear(subgroup)); });
 }
 
 // --- The end -----------------------------------------------------------------------------------

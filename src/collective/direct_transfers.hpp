@@ -53,6 +53,7 @@ class direct_transfers {
   void meet(const Open& open, bool written) {
     try {
       subgroups_meeting now(c_, call_, rank_, what_);
+      meetings().opened_in = meetings().sequence;
       for_each_other([&](int subgroup) {
         opened_memory opened(c_, subgroup);
         open(subgroup, opened);
@@ -72,6 +73,8 @@ class direct_transfers {
   // Between memory here and the bytes at `offset` of the region that the subgroup has opened to this one.
   void read(int subgroup, std::size_t region, std::size_t offset, std::span<std::byte> into);
   void write(int subgroup, std::size_t region, std::size_t offset, std::span<const std::byte> from);
+  // A meeting within run(): all have read and written what they do before it.
+  void meet_again();
   // Returns when what was begun to be read and written has been.
   void wait();
   // Waits for reads and writes, and tells the others that they have ended, or throws why they have not: then, too, the

@@ -81,6 +81,7 @@ struct subgroup_meetings {
   std::optional<bool>
       reaches;  // Whether all subgroups reach each other's memory; nothing: not asked yet.
   std::vector<comm::registered_memory> open;  // To other subgroups, for direct_transfers.
+  std::uint32_t opened_in = 0;                // The meeting in which all told where it lies.
 
   template <class Refuse>
   void forget_others(const communicator_state& c, const Refuse& refuse) {

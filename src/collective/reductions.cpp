@@ -1,6 +1,7 @@
 // Reductions. Small ones travel in the dropboxes in which ranks meet. Of a larger one within a
 // process each rank reduces a share of all inputs; over several processes there are more steps.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -135,8 +136,14 @@ class reduction_across_subgroups {
   }
 
   void run() {
-    if (leads()) set_up();
-    turn_.meet();
+    if (may_go_directly()) {
+      meet_to_go_directly();
+      if (direct().reach()) return run_directly();
+      set_up();
+    } else {
+      if (leads()) set_up();
+      turn_.meet();
+    }
     if (reduces_first()) attempt([&] { reduce_own(); });
     if (c_.local().size() > 1) turn_.meet_here();
     if (mates_ > 1) {
@@ -308,6 +315,110 @@ class reduction_across_subgroups {
     subgroup_messages messages(c_, turn_.rank(), waiting);
     step(messages);
     messages.wait();
+  }
+
+  // --- Directly -----------------------------------------------------------------------------------
+  // Between processes of one rank that reach each other's memory each owns a share: it reads that of all inputs and
+  // combines it into its output, where the others read it once all have combined. If only the root wants the result, it
+  // is written there: a write takes the kernel longer for each page, but so the root does not read all alone. Nobody
+  // but its owner reads a share of an input, so an output may be an input.
+
+  static constexpr std::size_t region_of_input = 0, region_of_output = 1;
+  static constexpr std::size_t direct_block_bytes = 64 * 1024;  // Stays in the second-level cache.
+
+  // The same answer in all processes.
+  [[nodiscard]] bool may_go_directly() const noexcept {
+    const std::size_t count = c_.subgroups.size();
+    return count <= direct_transfers::subgroups_max &&
+           how_.bytes() / count >= direct_transfers::part_bytes_min &&
+           how_.element_bytes <= direct_block_bytes && c_.members.size() == count;
+  }
+  [[nodiscard]] element_range direct_share(std::size_t subgroup) const noexcept {
+    return share_of(how_, whole_, subgroup, c_.subgroups.size());
+  }
+  [[nodiscard]] direct_transfers direct() noexcept {
+    return {c_, turn_.self().call, c_.local()[0], turn_.description()};
+  }
+  // Each opens its input, and its output if it has one.
+  void meet_to_go_directly() {
+    turn_.meet_prepared([](worker_group&) {},
+                        [&] {
+                          direct_transfers others = direct();
+                          const member& own = turn_.self();
+                          const bool is_written = root_subgroup_ == c_.here;
+                          if (!others.reach())
+                            return meet_subgroups(c_, own.call, c_.local()[0], turn_.description());
+                          others.meet(
+                              [&](int, opened_memory& opened) {
+                                opened.add(bytes_at(own.in, how_.bytes()), peer_access::read);
+                                if (own.out != nullptr)
+                                  opened.add(bytes_at(own.out, how_.bytes()),
+                                             is_written ? peer_access::write : peer_access::read);
+                              },
+                              is_written);
+                        });
+  }
+  void run_directly() {
+    direct_transfers others = direct();
+    turn_.lead([&] {
+      others.run([&] {
+        if (root_subgroup_ != everywhere)
+          return combine_share(others, [&](const element_range& range, const std::byte* result) {
+            give_result(others, range, result);
+          });
+        combine_share(others, [](const element_range&, const std::byte*) {});
+        others.meet_again();
+        take_results(others);
+      });
+      others.end();
+    });
+    turn_.meet_here();
+    turn_.end_of_moving(nullptr);
+  }
+  // This process's share of all inputs: blocks of those of others are read, combined, and `give(range, result)` is called
+  // with what has come out. It is in the output, if there is one.
+  template <class Give>
+  void combine_share(direct_transfers& others, const Give& give) {
+    const auto here = static_cast<std::size_t>(c_.here);
+    const std::size_t count = c_.subgroups.size();
+    const element_range mine = direct_share(here);
+    const std::size_t step = direct_block_bytes / how_.element_bytes;
+    const std::size_t block = std::min(step, mine.end - mine.begin) * how_.element_bytes;
+    const auto* const in = static_cast<const std::byte*>(turn_.self().in);
+    auto* const out = static_cast<std::byte*>(turn_.self().out);
+    // In the place of the own block is what has come out, if it is not wanted here.
+    const auto blocks = std::make_unique_for_overwrite<std::byte[]>(block * count);
+    for (element_range now{mine.begin, 0}; now.begin < mine.end; now.begin = now.end) {
+      now.end = std::min(now.begin + step, mine.end);
+      each_other(here, count, [&](std::size_t, std::size_t from) {
+        others.read(static_cast<int>(from), region_of_input, offset(now.begin),
+                    {&blocks[from * block], now.bytes(how_)});
+      });
+      others.wait();
+      std::byte* const result = out != nullptr ? out + offset(now.begin) : &blocks[here * block];
+      reduce_range(
+          how_, now, count,
+          [&](std::size_t i, std::size_t n) {
+            return i == here ? in + offset(n) : &blocks[i * block] + offset(n - now.begin);
+          },
+          std::array{result}, now.begin);
+      give(now, result);
+    }
+  }
+  void give_result(direct_transfers& others, const element_range& range, const std::byte* result) {
+    if (root_subgroup_ == c_.here) return;
+    others.write(root_subgroup_, region_of_output, offset(range.begin),
+                 {result, range.bytes(how_)});
+    others.wait();
+  }
+  void take_results(direct_transfers& others) {
+    auto* const out = static_cast<std::byte*>(turn_.self().out);
+    const auto here = static_cast<std::size_t>(c_.here);
+    each_other(here, c_.subgroups.size(), [&](std::size_t, std::size_t from) {
+      const element_range theirs = direct_share(from);
+      others.read(static_cast<int>(from), region_of_output, offset(theirs.begin),
+                  {out + offset(theirs.begin), theirs.bytes(how_)});
+    });
   }
 
   // --- The steps --------------------------------------------------------------------------------
