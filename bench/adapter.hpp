@@ -21,7 +21,7 @@
 
 #if defined BENCH_OVER_MPI
 #include <mpi.h>
-#ifdef WEFT_MPI_H
+#if defined WEFT_MPI_H && !defined MPI_ABI
 #include <weft/loop.h>
 #endif
 #elif defined BENCH_OVER_SHMEM

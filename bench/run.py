@@ -126,11 +126,30 @@ class TaskJob(Job):
         self.workers = workers or wanted_workers
 
 
+class AbiJob(Job):
+    """One source, linked by weftcxx, by mpicxx_abi or by MPICH's wrapper, and run by weft all the same."""
+
+    PEERS = {OWN_MPI: "weft", "weft-abi": "abi", "weft-of-mpich": "mpich"}
+
+    def __init__(self, peer, **settings):
+        super().__init__("abi", peer, **settings)
+
+    def path(self, build):
+        return build / "bin" / f"bench-mpi-abi-{self.PEERS[self.peer]}"
+
+    def command(self, build):
+        return [str(build / "bin" / "weftrun"), "-n", str(self.ranks), "--workers", str(self.workers), str(self.path(build))]
+
+    def rows(self, output, commit_text):
+        # One that is not of weft's own header counts the cores that it has bound itself to.
+        return [row | {"peer": self.peer, "workers": str(self.workers)} for row in super().rows(output, commit_text)]
+
+
 class ImageJob:
     """One run of a small MPI program whose ranks have copies of it: time from start to end, memory of the process
     when all are in it, and what each copy writes in its files."""
 
-    PROGRAMS = {"c": "footprint", "library": "footprint_library", "fortran": "footprint_fortran"}
+    PROGRAMS = {"c": "footprint", "library": "footprint_library", "fortran": "footprint_fortran", "abi": "footprint_abi"}
     peer = "weft"
 
     def __init__(self, kind, ranks):
@@ -148,7 +167,7 @@ class ImageJob:
         """Of the program and the libraries that each rank has its own of."""
         needed = subprocess.run([str(program)], env={**os.environ, "LD_TRACE_LOADED_OBJECTS": "1"}, capture_output=True,
                                 text=True).stdout
-        files = [program] + re.findall(r"=> (\S*/lib(?:numbers|gfortran)\.\S*)", needed)
+        files = [program] + re.findall(r"=> (\S*/lib(?:numbers|gfortran|weft-process)\.\S*)", needed)
         total = 0
         for file in files:
             segments = subprocess.run(["readelf", "-lW", file], capture_output=True, text=True).stdout
@@ -460,7 +479,7 @@ def jobs():
         metg_am += [Job("metg", peer, ranks, METG_BACKEND=backend, **table)
                     for peer in ("weft", OWN_MPI, *mpis) for backend in ("ready", "steps")]
         metg_am += [ShmemJob("metg", peer, ranks, **table) for peer in ("weft", "openmpi")]
-    images = [ImageJob(kind, ranks) for ranks in (2, 16, 64, 256) for kind in ImageJob.PROGRAMS] * 5
+    images = [ImageJob(kind, ranks) for ranks in (2, 16, 64, 256) for kind in ("c", "library", "fortran")] * 5
     transport = [Job("limits", "hardware", only="vm_readv"), Job("limits", "hardware", only="copy/8KiB/one"),
                  Job("sealed", "weft-shm", 1), Job("transport", "weft-shm")] + rivals("transport/one_way") + [
         RivalJob("ucx", "transport/stream", 8, tls) for tls in node]
@@ -496,6 +515,7 @@ def jobs():
             Job("metg", METG_COLUMNS=8, METG_CURVE=1, METG_BACKEND="spawn,futures"), TbbJob("metg", METG_COLUMNS=8, METG_CURVE=1)],
         "mpi": own,
         "face": [Job("face")],
+        "abi": [AbiJob(peer) for peer in AbiJob.PEERS] * 3 + [ImageJob("abi", ranks) for ranks in (2, 64)] * 5,
         "windows": [Job("limits", "hardware", only="copy/64KiB/alone"), Job("collectives", only="barrier"), Job("p2p", only="one_way/8B")]
                    + [Job("windows", peer) for peer in (OWN_MPI, *LAUNCHERS)]
                    + [Job("windows", OWN_MPI, workers=1, WEFT_RANKS_PER_PROCESS=1, variant="-processes")]

@@ -289,6 +289,21 @@ def mpi(here, run):
                          "%", True)
 
 
+def abi(here, run):
+    """Programs that weftcxx has not linked beside the same one that it has; images of an executable of a plain compiler."""
+    of = lambda name, peer="weft-mpi": here.get("abi/" + name, peer)
+    for peer, by in (("weft-abi", "mpicxx_abi"), ("weft-of-mpich", "MPICH's mpicxx")):
+        for name in ("Comm_rank", "Get_count"):
+            own, other = of(f"call/{name}"), of(f"call/{name}", peer)
+            yield at_most(f"{by}: a call of MPI_{name}, beyond that of weftcxx", own and other and other - own, 3, "ns")
+        for size in ("8B", "64B", "512B", "1KiB", "4KiB", "8KiB", "16KiB", "64KiB", "256KiB", "1MiB"):
+            yield Target(f"{by}: {size} one way <= 1.05 x weftcxx", of(f"one_way/{size}", peer), times(1.05, of(f"one_way/{size}")), "ns")
+    yield at_most("64 images of an executable from start to end", here.get("images/start_to_end/abi", ranks=64), 0.1, "s")
+    few, most, own = (here.get(f"images/{what}/abi", ranks=n) for what, n in (("memory", 2), ("memory", 64), ("segments", 64)))
+    yield Target("memory of a further image, beyond its writable segments", few and most and own and (most - few) / 62 - own,
+                 4096, "KiB")
+
+
 def windows(here, run):
     """MPI's windows beside both MPIs, the barrier and the messages of ranks, and what the machine copies."""
     of = lambda name, ranks=2: here.get("windows/" + name, "weft-mpi", ranks)
@@ -385,7 +400,7 @@ def shmem(here, run):
 TARGETS = {"shmem": shmem, "comm": comm, "comm-tcp": comm_tcp, "processes": processes, "transport": transport, "p2p": p2p,
            "placement": placement, "collectives": collectives, "ring": ring, "many": many, "images": images,
            "stencil": stencil, "loop": loop, "md": md, "idle": idle, "polling": polling, "waiting": waiting, "metg": metg,
-           "metg-tasks": metg_tasks, "tasks": tasks, "mpi": mpi, "face": face,
+           "metg-tasks": metg_tasks, "tasks": tasks, "mpi": mpi, "face": face, "abi": abi,
            "datatypes": datatypes, "windows": windows, "files": files, "partitioned": partitioned,
            "sessions": sessions}
 

@@ -90,6 +90,16 @@ foreach(mpi IN ITEMS mpich openmpi weft)
   endforeach()
 endforeach()
 
+# The same source as a program of the standard's binary interface.
+if(TARGET weft-abi)
+  set(program ${PROJECT_BINARY_DIR}/bin/bench-mpi-abi-abi)
+  add_custom_command(OUTPUT ${program} DEPENDS ${PROJECT_SOURCE_DIR}/bench/mpi/abi.cpp weft-wrappers DEPFILE ${program}.d
+    COMMAND ${weft_home}/bin/mpicxx_abi -O3 -g -std=c++20 -I${PROJECT_SOURCE_DIR}/bench -MD -MF ${program}.d -MT ${program}
+      -o ${program} ${PROJECT_SOURCE_DIR}/bench/mpi/abi.cpp)
+  add_custom_target(bench-mpi-abi-abi ALL DEPENDS ${program})
+  add_dependencies(benchmarks bench-mpi-abi-abi)
+endif()
+
 # bench/shmem/*.cpp: programs of OpenSHMEM, bench-shmem-<file>-<peer>; weft's own is one of the peers.
 file(GLOB shmem_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/shmem/*.cpp)
 if(TARGET weft-wrappers)

@@ -457,6 +457,12 @@ if(WEFT_BUILD_TESTS)
     cmake_path(GET name STEM program)
     weft_add_image(${program} ${directory}/${name})
   endforeach()
+  if(TARGET weft-abi)  # As a plain compiler links it.
+    set(program ${PROJECT_BINARY_DIR}/bin/image/footprint_abi)
+    add_custom_command(OUTPUT ${program} DEPENDS ${directory}/footprint.c weft-wrappers
+      COMMAND ${weft_home}/bin/mpicc_abi -O1 -g -std=gnu11 ${directory}/footprint.c -o ${program})
+    list(APPEND image_programs ${program})
+  endif()
   weft_add_image(lines ${directory}/lines.cpp -fopenmp)
   weft_add_image(ends_c ${directory}/ends.c)
   weft_add_image(stands ${directory}/stands.c)
