@@ -201,7 +201,7 @@ const struct older_number older_keys[] = {
 int older_error_in(int code) {
   if (code == older_last_code) return MPI_ERR_LASTCODE;
   if (code >= older_added) return code & ~older_added;
-  return older_find_in(older_error_numbers, code, -1);
+  return older_error_of_table(code);
 }
 int older_error_out(int code) {
   if (code == MPI_ERR_LASTCODE) return older_last_code;

@@ -181,10 +181,11 @@ static inline void older_copy_length(const older_status* from, older_status* to)
   to->count_high_and_cancelled = from->count_high_and_cancelled;
 }
 static inline void status_in(const older_status* from, MPI_Status* to) {
-  memset(to, 0, sizeof *to);
-  to->MPI_internal[0] = from->count_low;
-  to->MPI_internal[1] = (int)((unsigned)from->count_high_and_cancelled >> 1);
+  /* In one store, since it is read at once. */
+  const uint64_t bytes = (uint32_t)from->count_low | (uint64_t)((uint32_t)from->count_high_and_cancelled >> 1) << 32;
+  memcpy(to->MPI_internal, &bytes, sizeof bytes);
   to->MPI_internal[2] = from->count_high_and_cancelled & 1;
+  to->MPI_internal[3] = to->MPI_internal[4] = 0;
   to->MPI_SOURCE = rank_in(from->source);
   to->MPI_TAG = tag_in(from->tag);
   to->MPI_ERROR = error_in(from->error);

@@ -29,6 +29,18 @@ int older_find_out(const struct older_number* table, int of_standard, int otherw
   return otherwise;
 }
 
+/* By their number; 0: none. It is asked for whatever lay in the memory of a status, too, which calls of one message leave there: the
+   table is not searched for that. */
+enum { codes_end = 128 };
+static int errors_of_standard[codes_end];
+
+__attribute__((constructor)) static void prepare_errors(void) {
+  for (const struct older_number* e = older_error_numbers; e->of_theirs != 0; ++e) errors_of_standard[e->of_theirs] = e->of_standard;
+}
+int older_error_of_table(int code) {
+  return code > 0 && code < codes_end && errors_of_standard[code] != 0 ? errors_of_standard[code] : -1;
+}
+
 int returned_in(int code) {
   const int known = error_in(code);
   int flag = 0, *last = NULL;

@@ -28,6 +28,8 @@ extern WEFT_HIDDEN const struct older_number older_error_numbers[], older_promis
 
 WEFT_HIDDEN int older_error_in(int code);
 WEFT_HIDDEN int older_error_out(int code);
+/* The standard's class of a code in older_error_numbers; -1: it is not there. */
+WEFT_HIDDEN int older_error_of_table(int code);
 static inline int error_in(int code) { return code == MPI_SUCCESS ? MPI_SUCCESS : older_error_in(code); }
 static inline int error_out(int code) { return __builtin_expect(code == MPI_SUCCESS, 1) ? MPI_SUCCESS : older_error_out(code); }
 /* What a function of the program has returned: a number that is no code is MPI_ERR_OTHER. */

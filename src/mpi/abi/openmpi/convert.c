@@ -143,7 +143,7 @@ const struct older_number older_error_numbers[] = {
 /* What is no code of Open MPI's becomes none of the standard's: -1. */
 int older_error_in(int code) {
   if (code >= 0 && code < first_other_code) return code;
-  return code >= older_last_code ? code - older_last_code + MPI_ERR_LASTCODE : older_find_in(older_error_numbers, code, -1);
+  return code >= older_last_code ? code - older_last_code + MPI_ERR_LASTCODE : older_error_of_table(code);
 }
 int older_error_out(int code) {
   if (code >= 0 && code < first_other_code) return code;
