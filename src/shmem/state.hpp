@@ -108,6 +108,11 @@ struct pe_state final : detail::face_state {
                : nullptr;
   }
 
+  // Whether a wait on the fast path leaves nothing that others wait for. Called where usable_state() is this.
+  [[nodiscard]] bool may_wait_at_once() const noexcept {
+    return sessions == 0 && messages.being_handled == nullptr && !rank.home->is_shared();
+  }
+
   void ended() override;  // The program of the rank has ended.
   void cut_short() noexcept override { close(); }
   void open() noexcept {
@@ -156,6 +161,17 @@ auto in_call(const char* name, const Body& body) -> decltype(body(std::declval<p
   const detail::accounted_call counted(name, __builtin_return_address(0));
   try {
     return body(in.open_state());
+  } catch (const std::exception&) {
+    end_in_error(name);
+  } catch (const job_stopped&) {
+    pass_on_stop();
+  }
+}
+// What a fast path does that may throw: the caller has found usable_state(), and that its worker is not shared.
+template <class Body>
+auto on_fast_path(const char* name, const Body& body) -> decltype(body()) {
+  try {
+    return body();
   } catch (const std::exception&) {
     end_in_error(name);
   } catch (const job_stopped&) {
