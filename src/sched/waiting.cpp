@@ -186,6 +186,20 @@ void worker::wait_to_the_end(completion_counter& c, const wait_description& desc
   block(w);
 }
 
+// Switches to `next`. The completion counter, or the worker's look at the condition, makes the suspended fiber ready
+// again. The root is in no list: it goes on when a fiber ends.
+[[gnu::always_inline]] inline void worker::suspend(waiter& w, fiber& next) {
+  fiber& self = running();
+  if (!next.flow) prepare(next);
+  if (&self != &root_) {
+    if (w.counter != nullptr)
+      w.counter->add(self);
+    else
+      looked_at_.push_back({&w, &self});
+  }
+  switch_to(next);
+}
+
 void worker::block(waiter& w) {
   const kept_errno_at_work kept(thread_);
   if (attached_thread_ != nullptr && !attached_thread_->runs_urgent()) [[unlikely]]
@@ -226,6 +240,11 @@ void worker::block(waiter& w) {
         trace_wait_of(f, outer);
     }
   } marked(self, w);
+  // Between two polls so many waits for conditions go on with a fiber that is ready at once, as those on the fast path do.
+  // A poll for each of them would look at the conditions of all others each time.
+  const auto goes_to_ready_fiber = [&] {
+    return w.counter == nullptr && w.may_switch && has_ready() && --fast_waits_left_ > 0;
+  };
   std::uint32_t idle_rounds = 0;
   std::uint64_t idle_since = 0;
   bool has_looked = false;
@@ -246,7 +265,11 @@ void worker::block(waiter& w) {
       suspend(w, attached_thread_->stand_in());
       continue;
     }
-    const bool any = !std::exchange(has_looked, false) && poll(w.counter != nullptr ? &w : nullptr);
+    bool any = false;
+    if (!std::exchange(has_looked, false) && !goes_to_ready_fiber()) {
+      any = poll(w.counter != nullptr ? &w : nullptr);
+      if (w.counter == nullptr) fast_waits_left_ = fast_waits_from_now();
+    }
     // Right after the poll that began the unwinding: it released the other fibers, not this one, so
     // this one must not suspend itself again.
     if (unwinding_ && w.may_stop) [[unlikely]]
@@ -339,20 +362,6 @@ bool worker::looks_before_parking(waiter& w) {
   for (int left = looks_in_a_round; left > 0; --left)
     if (poll(w.counter != nullptr ? &w : nullptr) || has_ready() || w.is_over()) return true;
   return false;
-}
-
-// Switches to `next`. The completion counter, or the worker's look at the condition, makes the suspended fiber ready
-// again. The root is in no list: it goes on when a fiber ends.
-void worker::suspend(waiter& w, fiber& next) {
-  fiber& self = running();
-  if (!next.flow) prepare(next);
-  if (&self != &root_) {
-    if (w.counter != nullptr)
-      w.counter->add(self);
-    else
-      looked_at_.push_back({&w, &self});
-  }
-  switch_to(next);
 }
 
 void worker::yield() {

@@ -336,6 +336,12 @@ template <class T>
 [[nodiscard]] inline long long value_of_word(const void* word) noexcept {
   return static_cast<long long>(look_at(static_cast<const T*>(word)));
 }
+struct waited_words final : detail::wait_words {
+  const pe_state& me;
+  const waited_word& what;
+  waited_words(const pe_state& p, const waited_word& w) : me(p), what(w) {}
+  [[nodiscard]] std::string text() const override;
+};
 void wait_for_memory(pe_state& me, const char* call, const waited_word& what,
                      bool (*over)(const void* subject) noexcept, const void* subject);
 void check_words(pe_state& me, const void* words, std::size_t count, std::size_t element);
@@ -345,8 +351,29 @@ void note_seen(const pe_state& me, const void* words, std::size_t bytes);
 // Returns what was found there: the word may have changed again.
 template <class T>
 inline T wait_until_word(const char* call, T* word, int comparison, T value) {
-  if (usable_state() != nullptr && word != nullptr)
-    if (const T found = look_at(word); holds(found, comparison, value)) return found;
+  if (pe_state* const me = usable_state(); me != nullptr && word != nullptr) {
+    T found = look_at(word);
+    if (holds(found, comparison, value)) return found;
+    // Few frames lie between here and the next fiber: the processor mispredicts the return from each.
+    if (me->may_wait_at_once() && comparison >= SHMEM_CMP_EQ && comparison <= SHMEM_CMP_LE &&
+        me->reached(word, 1, sizeof(T), me->number) != nullptr) [[likely]] {
+      const waited_word what{
+          word, 1, comparison, static_cast<long long>(value), &value_of_word<T>, sizeof(T)};
+      const waited_words words(*me, what);
+      wait_description said{call};
+      said.context = wait_description::in_words;
+      said.subject = static_cast<const detail::wait_words*>(&words);
+      bool is_found = false;
+      const auto is_over = [&]() noexcept {
+        if (is_found) return true;
+        found = look_at(word);
+        return is_found = holds(found, comparison, value);
+      };
+      on_fast_path(call, [&] { me->memory->wait_until(is_over, said); });
+      me->looks_left = looks_in_a_row_max;
+      return found;
+    }
+  }
   return in_call(call, [&](pe_state& me) {
     check_comparison(comparison);
     check_words(me, word, 1, sizeof(T));

@@ -13,21 +13,6 @@ namespace {
 
 constexpr const char* comparison_names[] = {"==", "!=", ">", ">=", "<", "<="};
 
-struct waited_words final : detail::wait_words {
-  const pe_state& me;
-  const waited_word& what;
-  waited_words(const pe_state& p, const waited_word& w) : me(p), what(w) {}
-  [[nodiscard]] std::string text() const override {
-    const std::string name = name_of_word(me, what.word);
-    if (what.count != 1) return formatted(" for {} words from {} on", what.count, name);
-    const int writer = me.memory->last_writer(me.symmetric.at(what.word, me.number));
-    return formatted(", until {} is {} {}; it is {}{}", name,
-                     comparison_names[what.comparison - SHMEM_CMP_EQ], what.value,
-                     what.now(what.word),
-                     writer < 0 ? "" : formatted(", as PE {} has written", writer));
-  }
-};
-
 // Whoever wrote one of the words has left a cause under its key.
 profile::some_keys keys_of(const pe_state& me, const waited_word& what) {
   profile::some_keys keys;
@@ -40,6 +25,16 @@ profile::some_keys keys_of(const pe_state& me, const waited_word& what) {
 }
 
 }  // namespace
+
+std::string waited_words::text() const {
+  const std::string name = name_of_word(me, what.word);
+  if (what.count != 1) return formatted(" for {} words from {} on", what.count, name);
+  const int writer = me.memory->last_writer(me.symmetric.at(what.word, me.number));
+  return formatted(", until {} is {} {}; it is {}{}", name,
+                   comparison_names[what.comparison - SHMEM_CMP_EQ], what.value,
+                   what.now(what.word),
+                   writer < 0 ? "" : formatted(", as PE {} has written", writer));
+}
 
 std::string name_of_word(const pe_state& me, const void* word) {
   const auto heap = me.symmetric.heap();
