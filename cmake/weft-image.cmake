@@ -139,7 +139,7 @@ if(Python3_FOUND)
     list(APPEND older_targets ${target})
   endforeach()
   # Of Open MPI's all is each rank's own: the variables, too, whose addresses are handles.
-  weft_add_interface_library(weft-openmpi openmpi ${openmpi_written}/functions.c ${older_source}/special.c ${openmpi_source}/own.c
+  weft_add_interface_library(weft-openmpi openmpi ${openmpi_written}/functions.c ${older_source}/special.c ${openmpi_source}/own.c ${openmpi_source}/bindings.c ${openmpi_source}/fortran.c
     ${older_source}/of_rank.c)
   target_link_options(weft-openmpi PRIVATE -Wl,--no-as-needed)
   target_link_libraries(weft-openmpi PRIVATE weft-process)

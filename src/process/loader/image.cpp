@@ -106,6 +106,15 @@ void image_program::bind_names() {
         if (files[i]->answers_to(files[order_[looked_at]]->string_at(index)) &&
             std::ranges::find(order_, i) == order_.end())
           order_.push_back(i);
+  // Open MPI's own libraries for Fortran and C++ look into its objects: what stands in the place of some of their functions comes before.
+  const auto is_of_openmpi = [&](std::size_t i) {
+    return files[i]->soname().starts_with("libmpi_");
+  };
+  const auto first = std::find_if(order_.begin() + 1, order_.end(), is_of_openmpi);
+  const auto functions = std::ranges::find_if(first, order_.end(), [&](std::size_t i) {
+    return files[i]->soname() == openmpi_functions_library;
+  });
+  if (functions != order_.end()) std::rotate(first, functions, functions + 1);
   std::vector<std::vector<binding>> all = bindings_of(files, order_);
   for (const std::vector<binding>& one : all)
     uses_streams_ =

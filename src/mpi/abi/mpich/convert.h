@@ -217,7 +217,7 @@ typedef void proxy_of_handler(int, void*, int*, void (*)(void));
 static inline void call_cxx_handler(void (*proxy)(void), int kind, void* handle, int* code, void (*function)(void)) {
   ((proxy_of_handler*)proxy)(kind, handle, code, function);
 }
-enum { older_kind_of_proxy = 1 }; /* How the value of an attribute was set: as an address. */
+enum { older_kind_of_proxy = 1, older_fortran_datareps = 1 }; /* How the value of an attribute was set: as an address. */
 
 /* --- Other constants ----------------------------------------------------------------------------------------------------------- */
 
@@ -233,6 +233,9 @@ static inline int distribution_in(int way) {
 static inline int distribution_out(int way) { return way == MPI_DISTRIBUTE_BLOCK ? 121 : way == MPI_DISTRIBUTE_CYCLIC ? 122 : 123; }
 static inline int distribution_size_in(int size) { return size == OLDER_DFLT_DARG ? MPI_DISTRIBUTE_DFLT_DARG : size; }
 static inline int distribution_size_out(int size) { return size == MPI_DISTRIBUTE_DFLT_DARG ? OLDER_DFLT_DARG : size; }
+static inline int type_class_in(int kind) {
+  return kind == 1 ? MPI_TYPECLASS_REAL : kind == 2 ? MPI_TYPECLASS_INTEGER : kind == 3 ? MPI_TYPECLASS_COMPLEX : -1;
+}
 static inline int lock_in(int kind) { return kind == 234 ? MPI_LOCK_EXCLUSIVE : kind == 235 ? MPI_LOCK_SHARED : -1; }
 #define OLDER_WIN_SEPARATE 1
 #define OLDER_WIN_UNIFIED 2

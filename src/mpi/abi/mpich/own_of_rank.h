@@ -56,13 +56,7 @@ int MPIR_Dup_fn(int comm, int keyval, void* extra_state, void* value, void* copy
   return MPI_SUCCESS;
 }
 
-void MPII_Keyval_set_proxy(int keyval, copy_proxy* copies, delete_proxy* removes) {
-  pthread_mutex_lock(&lock);
-  struct key* k = keys;
-  while (k != NULL && k->number != keyval) k = k->next;
-  if (k != NULL) k->copies = copies, k->removes = removes;
-  pthread_mutex_unlock(&lock);
-}
+void MPII_Keyval_set_proxy(int keyval, copy_proxy* copies, delete_proxy* removes) { set_key_proxies(keyval, copies, removes); }
 
 /* How a value was set, which was part of the key in MPICH 3 and 4. */
 enum { is_pointer = 0 };

@@ -26,9 +26,6 @@ static inline int thread_level_out(int level) {
          : level >= MPI_THREAD_FUNNELED   ? 1
                                           : 0;
 }
-static inline int type_class_in(int kind) {
-  return kind == 1 ? MPI_TYPECLASS_REAL : kind == 2 ? MPI_TYPECLASS_INTEGER : kind == 3 ? MPI_TYPECLASS_COMPLEX : -1;
-}
 extern WEFT_HIDDEN const struct older_number older_combiners[];
 static inline int combiner_out(int combiner) { return older_find_out(older_combiners, combiner, combiner - older_first_combiner) + older_first_combiner; }
 WEFT_HIDDEN int assert_in(int promises);

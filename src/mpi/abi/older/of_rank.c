@@ -232,6 +232,15 @@ CREATE_KEYVAL(MPI_Keyval_create, comm)
 CREATE_KEYVAL(MPI_Type_create_keyval, type)
 CREATE_KEYVAL(MPI_Win_create_keyval, win)
 
+/* What the library for Fortran, or for C++, has for the functions of a key. */
+static void set_key_proxies(int keyval, copy_proxy* copies, delete_proxy* removes) {
+  pthread_mutex_lock(&lock);
+  struct key* k = keys;
+  while (k != NULL && k->number != keyval) k = k->next;
+  if (k != NULL) k->copies = copies, k->removes = removes;
+  pthread_mutex_unlock(&lock);
+}
+
 /* Attributes whose values are constants, or numbers that differ: the program gets the address of another integer. What is an
    attribute of a window has one for each value, since windows differ; what is one of communicators is the same for all. */
 static void predefined_value(int keyval, void* attribute_val) {
@@ -372,7 +381,8 @@ CONVERT(convert_writing_c, MPI_Count, write)
 #define REGISTER(name, ending)                                                                                                     \
   OLDER_FUNCTION(int, name, (const char* datarep, any_function* read, any_function* write, any_function* extent, void* extra_state)) { \
     struct representation* const r = older_memory(1, sizeof *r);                                                                   \
-    *r = (struct representation){read, write, extent, extra_state, language_of(__builtin_return_address(0)) == language_fortran};                       \
+    *r = (struct representation){read, write, extent, extra_state,                                                    \
+                                older_fortran_datareps && language_of(__builtin_return_address(0)) == language_fortran};                                     \
     const int error = weft_abi_##name(datarep, read == NULL ? NULL : convert_reading##ending,                                      \
                                       write == NULL ? NULL : convert_writing##ending, extent == NULL ? NULL : extent_in_file, r);  \
     if (error != MPI_SUCCESS) free(r);                                                                                             \

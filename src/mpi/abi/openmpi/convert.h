@@ -111,7 +111,6 @@ OPENMPI_HANDLES(MPI_Request, Request, request)
 OPENMPI_HANDLES(MPI_Message, Message, message)
 OPENMPI_HANDLES(MPI_Session, Session, session)
 OPENMPI_HANDLES(MPI_File, File, file)
-
 /* The variable for what has been made, a new one where there is none; and NULL where there is none. It stays: weft uses the memory of
    an object again for one of its kind. */
 WEFT_HIDDEN struct openmpi_object* openmpi_object_of(enum openmpi_kind kind, uintptr_t handle);
@@ -183,7 +182,8 @@ static inline void call_cxx_handler(void (*proxy)(void), int kind, void* handle,
   (void)kind;
   ((proxy_of_handler*)proxy)(handle, code, NULL, function);
 }
-enum { older_kind_of_proxy = 0 };
+/* The library for Fortran hands over functions for representations of data that are called as in C. */
+enum { older_kind_of_proxy = 0, older_fortran_datareps = 0 };
 
 /* --- Other constants ----------------------------------------------------------------------------------------------------------- */
 
@@ -199,6 +199,9 @@ static inline int distribution_in(int way) {
 static inline int distribution_out(int way) { return way == MPI_DISTRIBUTE_BLOCK ? 0 : way == MPI_DISTRIBUTE_CYCLIC ? 1 : 2; }
 static inline int distribution_size_in(int size) { return size == OLDER_DFLT_DARG ? MPI_DISTRIBUTE_DFLT_DARG : size; }
 static inline int distribution_size_out(int size) { return size == MPI_DISTRIBUTE_DFLT_DARG ? OLDER_DFLT_DARG : size; }
+static inline int type_class_in(int kind) {
+  return kind == 1 ? MPI_TYPECLASS_INTEGER : kind == 2 ? MPI_TYPECLASS_REAL : kind == 3 ? MPI_TYPECLASS_COMPLEX : -1;
+}
 static inline int lock_in(int kind) { return kind == 1 ? MPI_LOCK_EXCLUSIVE : kind == 2 ? MPI_LOCK_SHARED : -1; }
 #define OLDER_WIN_SEPARATE 1
 #define OLDER_WIN_UNIFIED 0

@@ -1,5 +1,5 @@
-/* Operations and error handlers of MPICH's bindings for C++: a program may make as many as it likes of one function. Compiled by
-   MPICH's mpicxx; it is right under MPICH, and under weft. */
+/* Operations and error handlers of the bindings of MPICH and Open MPI for C++: a program may make as many as it likes of one function.
+   Compiled by the mpicxx of one; it is right under that one, and under weft. */
 #include "../conform.h"
 
 static int called;
