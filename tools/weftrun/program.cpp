@@ -271,6 +271,18 @@ std::string thread_local_of_library(const process::elf_file& program, const std:
   return "";
 }
 
+// A library of LD_PRELOAD that needs Open MPI's; empty: none.
+std::string preloaded_with_openmpi() {
+  const char* const list = std::getenv("LD_PRELOAD");
+  std::string names = list != nullptr ? list : "";
+  std::ranges::replace(names, ':', ' ');
+  std::istringstream all(names);
+  for (std::string library; all >> library;)
+    for (const mpi_use& use : mpi_uses_of(library))
+      if (use.needed == process::openmpi_library) return library;
+  return "";
+}
+
 }  // namespace
 
 std::string why_one_rank(const std::vector<std::string>& command, const options& how,
@@ -278,7 +290,9 @@ std::string why_one_rank(const std::vector<std::string>& command, const options&
   const std::string path = path_of(command.front());
   try {
     const process::elf_file program(path, process::elf_file::form::any_program);
-    const bool is_foreign = is_of_other_compiler(path);
+    const std::vector<mpi_use> uses = mpi_uses_of(path);
+    const mpi_use* const use = own_interface(uses);
+    const bool is_foreign = use != nullptr;
     if (!is_foreign && !has_description(program)) return "";
     if (program.is_at_fixed_address())
       return is_foreign
@@ -299,6 +313,13 @@ std::string why_one_rank(const std::vector<std::string>& command, const options&
           : how.schedule ? "with a schedule, which has one worker"
                          : "with fewer workers than ranks",
           remedy);
+    // What speaks Open MPI's interface is each rank's own, and would come before it.
+    if (const std::string tool = preloaded_with_openmpi();
+        is_foreign && use->needed == process::openmpi_library && !tool.empty())
+      return formatted(
+          "is run behind {} (LD_PRELOAD), which sees calls of Open MPI's interface where it is the process's: each "
+          "rank gets a process of its own; ranks share one when it is linked with that library",
+          tool);
     if (const std::string word = sanitizer_of(program); !word.empty())
       return formatted(
           "is linked with -fsanitize={}, which knows one program in a process: each rank gets a process of "
