@@ -1,13 +1,19 @@
 #include "process/loader/libraries.hpp"
 
+#include <dlfcn.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <set>
 #include <utility>
 
 #include "base/format.hpp"
 #include "base/system_path.hpp"
+#include "weft/error.hpp"
 
 namespace weft::process {
 namespace {
@@ -89,6 +95,32 @@ sharing sharing_of(std::string_view path, const library_list_settings& how) {
   return is_of_system(path) ? sharing::shared : sharing::own;
 }
 
+// Where the system has its libraries: beside the C library's.
+std::string library_of_system(std::string_view name) {
+  Dl_info c_library{};
+  ::dladdr(reinterpret_cast<const void*>(&::qsort), &c_library);
+  const std::string file = c_library.dli_fname != nullptr ? c_library.dli_fname : "";
+  for (const std::string& directory :
+       {file.substr(0, file.rfind('/') + 1), std::string("/usr/lib/"), std::string("/usr/lib64/"),
+        std::string("/usr/local/lib/")}) {
+    std::string path = directory + std::string(name);
+    if (!directory.empty() && ::access(path.c_str(), R_OK) == 0) return path;
+  }
+  return {};
+}
+
+// Whether it needs MPI by an interface that weft has, itself or by way of libraries of the system.
+bool brings_mpi(const elf_file& file, std::set<std::string>& seen) {
+  if (!file.needed_abi().empty()) return true;
+  return std::ranges::any_of(file.needed(), [&](std::uint64_t index) {
+    const std::string_view name = file.string_at(index);
+    if (is_in(name, run_time) || is_in(name, private_run_times) || is_in(name, harmless))
+      return false;
+    const std::string path = library_of_system(name);
+    return !path.empty() && seen.insert(path).second && brings_mpi(elf_file(path), seen);
+  });
+}
+
 struct library {
   std::string path;
   elf_file file;
@@ -162,6 +194,17 @@ library_choice choose_libraries(const elf_file& program, std::span<const std::st
   return chosen;
 }
 
+std::string mpi_user_of_system(std::string_view name) {
+  if (is_in(name, run_time)) return {};
+  try {
+    std::set<std::string> seen;
+    const std::string path = library_of_system(name);
+    if (!path.empty() && brings_mpi(elf_file(path), seen)) return path;
+  } catch (const error&) {  // A text for linkers, say, or one that is cut off.
+  }
+  return {};
+}
+
 std::vector<std::size_t> order_of_loading(std::span<const elf_file* const> files) {
   std::vector<std::size_t> order;
   std::vector<bool> is_placed(files.size(), false);
@@ -182,6 +225,10 @@ opened_library_choice choose_opened(const elf_file& file, const library_list_set
   const std::string path = std::filesystem::absolute(file.path()).string();
   const sharing is = sharing_of(path, how);
   if (is == sharing::own) return {true, {}};
+  // As with one that the program was linked with.
+  std::set<std::string> seen;
+  if (is == sharing::shared && !is_meant(how.shared, path) && brings_mpi(file, seen))
+    return {true, {}};
   const auto uses = [&](std::uint64_t index) {
     const std::string_view name = file.string_at(index);
     return !is_in(name_of(name), private_run_times) && is_private(name);

@@ -33,7 +33,10 @@ struct library_choice {
 // those that it needs, the program last.
 [[nodiscard]] std::vector<std::size_t> order_of_loading(std::span<const elf_file* const> files);
 
-// The same for one that the program opens by itself. `is_private` says whether the program has a library of
+// A library of the system that the loader finds by this name and that needs MPI, itself or by way of others; empty: there is none.
+[[nodiscard]] std::string mpi_user_of_system(std::string_view name);
+
+// The choice for one that the program opens by itself. `is_private` says whether the program has a library of
 // this name that each rank has its own copy of.
 struct opened_library_choice {
   bool own;

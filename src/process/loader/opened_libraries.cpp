@@ -214,7 +214,8 @@ opened_libraries::opened* opened_libraries::find(
   return nullptr;
 }
 
-// The path at which the loader would find it, but for the system's own directories: empty when it lies there or nowhere.
+// The path at which the loader would find it. Of the system's own directories only what uses MPI, which each rank is to have: empty when
+// another one lies there, or none anywhere.
 std::string opened_libraries::path_of(std::string_view name, const elf_file& by) const {
   if (name.find('/') != name.npos) return std::string(name);
   const std::string origin = std::filesystem::path(by.path()).parent_path().string();
@@ -234,7 +235,7 @@ std::string opened_libraries::path_of(std::string_view name, const elf_file& by)
     std::string path = directory + "/" + std::string(name);
     if (::access(path.c_str(), R_OK) == 0) return path;
   }
-  return {};
+  return mpi_user_of_system(name);
 }
 
 bool opened_libraries::is_own(const std::string& path) const {

@@ -119,6 +119,8 @@ def main(folder):
     tls = compiled(folder / "tls", HELLO, *link)
     expect("thread-local variables", run(WEFTRUN, "-n", 3, tls), 0, right)
 
+    in_system(folder, link, right)
+
     # A process for each rank, and a line that says why.
     fixed = compiled(folder / "fixed", HELLO, "-no-pie", *link)
     expect("at a fixed address", run(WEFTRUN, "-n", 3, fixed), 0, right, "is linked at a fixed address (-no-pie)")
@@ -169,6 +171,25 @@ def main(folder):
             expect(f"by {launcher[0]}", run(*launcher, hello, environment={"LD_LIBRARY_PATH": HOME}), 0, right)
     for mpi in OTHERS:
         by_another(mpi, folder, right)
+
+
+def in_system(folder, link, right):
+    """Libraries of the system that use MPI and that a program opens: each rank has its own. A directory is laid over the system's, where
+    that is allowed."""
+    made = folder / "of_system"
+    made.mkdir()
+    theirs = Path(subprocess.run([CC, "-print-file-name=libc.so.6"], text=True, capture_output=True, check=True).stdout.strip()).resolve().parent
+    over = ["unshare", "-m", "sh", "-c", 'mount -t overlay weft -o "lowerdir=$0:$1" "$1" && shift && exec "$@"', str(made), str(theirs)]
+    if not str(theirs).startswith(("/lib", "/usr/lib")) or subprocess.run([*over, "true"], capture_output=True).returncode != 0:
+        print("nothing may be laid over the system's directories here: libraries of the system that a program opens are not tried")
+        return
+    counts = compiled(made / "libweft_counts.so", "#include <mpi.h>\nstatic int of_rank; int count(void) { int rank; MPI_Comm_rank(MPI_COMM_WORLD, &rank); "
+                      "of_rank += rank; MPI_Barrier(MPI_COMM_WORLD); return of_rank == rank; }", "-shared", "-fPIC", "-Wl,-soname,libweft_counts.so", *link)
+    compiled(made / "libweft_through.so", "int count(void); int count_through(void) { return count(); }", "-shared", "-fPIC", counts)
+    opening = "#include <dlfcn.h>\n" + HELLO
+    for name, function in (f"{theirs}/libweft_counts.so", "count"), ("libweft_counts.so", "count"), ("libweft_through.so", "count_through"):
+        opens = compiled(folder / "opens", opening, f'-DCALL=if (!((int (*)(void))dlsym(dlopen("{name}", RTLD_NOW), "{function}"))()) return 1', *link)
+        expect(f"a library of the system, {name}", run(*over, WEFTRUN, "-n", 3, opens, 1), 0, right)
 
 
 def by_another(mpi, folder, right):
