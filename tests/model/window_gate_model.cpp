@@ -137,7 +137,7 @@ TEST(window_gate_model, each_use_of_a_word_needs_its_order) {
   }
 }
 
-// Posts and completions: each a count that one rank adds to and the other one compares with what it has taken note of.
+// Posts and completions: each a count that one rank writes and the other one compares with what it has taken note of.
 TEST(window_gate_model, what_an_origin_wrote_is_there_when_it_has_completed) {
   const model::setup epochs = [] {
     struct state {
@@ -151,7 +151,7 @@ TEST(window_gate_model, what_an_origin_wrote_is_there_when_it_has_completed) {
                       for (unsigned taken = 0; taken < rounds; ++taken) {
                         const int i = static_cast<int>(taken) + 1;
                         shared->data.set(-i);
-                        on::add(shared->posts, std::uint64_t{1});
+                        on::store(shared->posts, std::uint64_t{taken} + 1);
                         model::wait_until([&] { return on::load(shared->completions) != taken; });
                         model::require(shared->data.get() == i, "what was put");
                       }
@@ -162,7 +162,7 @@ TEST(window_gate_model, what_an_origin_wrote_is_there_when_it_has_completed) {
                         model::wait_until([&] { return on::load(shared->posts) != taken; });
                         model::require(shared->data.get() == -i, "what the target wrote");
                         shared->data.set(i);
-                        on::add(shared->completions, std::uint64_t{1});
+                        on::store(shared->completions, std::uint64_t{taken} + 1);
                       }
                     }}};
   };

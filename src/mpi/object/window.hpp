@@ -37,6 +37,13 @@ struct window_object : object {
     bool is_checked;  // It was taken: not one of MPI_MODE_NOCHECK.
   };
 
+  // How often this rank has told another one that it has posted and completed, and how often epochs here have taken note that
+  // the other one has.
+  struct epoch_counts {
+    std::uint32_t posts_told = 0, posts_taken = 0;
+    std::uint32_t completions_told = 0, completions_taken = 0;
+  };
+
   explicit window_object(std::shared_ptr<communicator_object> of) : ranks(std::move(of)) {}
 
   // Every operation reads these.
@@ -58,10 +65,8 @@ struct window_object : object {
   bool locked_all_checked = false;
   std::vector<int> targets;
   std::vector<int> origins;
-  std::size_t completed = 0;  // So many of `origins` are known to have completed.
-  // How many posts and completions of each rank epochs have taken note of; empty: none.
-  std::vector<std::uint32_t> posts_taken;
-  std::vector<std::uint32_t> completions_taken;
+  std::size_t completed = 0;         // So many of `origins` are known to have completed.
+  std::vector<epoch_counts> epochs;  // With each rank; empty: none yet.
   std::unique_ptr<rma::attached_memory> attached;  // Of a dynamic window.
   std::vector<const void*> attached_empty;         // Ranges of no bytes.
 

@@ -12,40 +12,55 @@
 namespace weft::mpi {
 namespace {
 
-// Whether that rank has told more often that it has come so far than this one has taken note of. Only the teller writes the word:
-// so it crosses from one cache to the other once.
-bool is_more_than(const window_object& w, std::uint64_t word,
-                  const std::vector<std::uint32_t>& taken, int rank) noexcept {
-  const std::uint32_t told = rma::initiator::look(own_word<std::uint32_t>(w, word));
-  return told != (taken.empty() ? 0 : taken[static_cast<std::size_t>(rank)]);
+using counts = window_object::epoch_counts;
+
+counts& counts_with(window_object& w, int rank) {
+  if (w.epochs.empty()) w.epochs.resize(static_cast<std::size_t>(w.size));
+  return w.epochs[static_cast<std::size_t>(rank)];
 }
-void take_one(const window_object& w, std::vector<std::uint32_t>& taken, int rank) {
-  taken.resize(static_cast<std::size_t>(w.size));
-  ++taken[static_cast<std::size_t>(rank)];
+
+// What one rank tells another one: where the other one's count of it lies, and what both remember of it.
+struct told_thing {
+  std::uint64_t (*word_of)(int rank, int size);
+  std::uint32_t counts::*told;
+  std::uint32_t counts::*taken;
+  const char* what;  // ", until rank 3 of window halo ..."
+};
+constexpr told_thing a_post{&window_words::posts, &counts::posts_told, &counts::posts_taken,
+                            "posts"};
+constexpr told_thing a_completion{&window_words::completions, &counts::completions_told,
+                                  &counts::completions_taken, "completes"};
+
+// Whether that rank has told it more often than this one has taken note of.
+bool has_told(const window_object& w, const told_thing& it, int rank) noexcept {
+  const std::uint32_t told =
+      rma::initiator::look(own_word<std::uint32_t>(w, it.word_of(rank, w.size)));
+  return told != (w.epochs.empty() ? 0 : w.epochs[static_cast<std::size_t>(rank)].*it.taken);
+}
+// The count is a store: whoever completes one epoch and posts the next writes both into one line while it has it.
+void tell(window_object& w, const told_thing& it, int rank) {
+  const std::uint64_t word = it.word_of(w.own(), w.size);
+  note_cause(w, rank, word);
+  const std::uint32_t count = ++(counts_with(w, rank).*it.told);
+  w.memory->put(w.operations, word_at(w, rank, word), count);
 }
 
 // What reports say of a wait for other ranks to have come so far in their epochs.
 struct awaited_ranks final : detail::wait_words {
   const window_object& w;
+  const told_thing& it;
   const std::vector<int>& ranks;
-  std::uint64_t (*word_of)(int rank, int size);
-  const std::vector<std::uint32_t>& taken;
-  const char* what;  // ", until rank 3 of window halo ..."
 
-  awaited_ranks(const window_object& of, const std::vector<int>& all,
-                std::uint64_t (*word)(int, int), const std::vector<std::uint32_t>& counts,
-                const char* said)
-      : w(of), ranks(all), word_of(word), taken(counts), what(said) {}
+  awaited_ranks(const window_object& of, const told_thing& awaited, const std::vector<int>& all)
+      : w(of), it(awaited), ranks(all) {}
 
-  [[nodiscard]] bool has_come(int rank) const noexcept {
-    return is_more_than(w, word_of(rank, w.size), taken, rank);
-  }
+  [[nodiscard]] bool has_come(int rank) const noexcept { return has_told(w, it, rank); }
   [[nodiscard]] std::string text() const override {
     const auto missing = [&](int rank) { return !has_come(rank); };
     const auto first = std::ranges::find_if(ranks, missing);
     if (first == ranks.end()) return formatted(" of {}", name_of_window(w));
     const auto count = std::ranges::count_if(ranks, missing);
-    return formatted(", until rank {} of {} {}{}", *first, name_of_window(w), what,
+    return formatted(", until rank {} of {} {}{}", *first, name_of_window(w), it.what,
                      count == 1 ? "" : formatted(", and {} more", count - 1));
   }
   bool awaited(std::vector<int>& into) const override {
@@ -105,11 +120,9 @@ void post(state& me, MPI_Group group, int assertion, window_object& w) {
   w.origins = ranks_of_group(me, w, group);
   w.completed = 0;
   w.open |= window_object::posted;
-  const std::uint64_t word = window_words::posts(w.own(), w.size);
   for (const int origin : w.origins) {
     note_posts(me, w, origin);
-    note_cause(w, origin, word);
-    w.memory->change<rma::update::add>(w.operations, word_at(w, origin, word), std::uint32_t{1});
+    tell(w, a_post, origin);
   }
 }
 
@@ -118,7 +131,7 @@ void start(state& me, MPI_Group group, int assertion, window_object& w) {
   check_no_epoch(w, window_object::started, "MPI_Win_complete");
   check_no_lock(w);
   std::vector<int> targets = ranks_of_group(me, w, group);
-  const awaited_ranks said(w, targets, &window_words::posts, w.posts_taken, "posts");
+  const awaited_ranks said(w, a_post, targets);
   std::size_t come = 0;
   const auto have_posted = [&] {
     while (come < targets.size() && said.has_come(targets[come])) ++come;
@@ -129,7 +142,7 @@ void start(state& me, MPI_Group group, int assertion, window_object& w) {
                    words_of(w, targets, &window_words::posts), said, have_posted);
   for (const int target : targets) {
     note_started(me, w, target);
-    take_one(w, w.posts_taken, target);
+    ++counts_with(w, target).posts_taken;
   }
   w.targets = std::move(targets);
   std::ranges::sort(w.targets);
@@ -143,11 +156,9 @@ void complete(const state& me, window_object& w) {
     fail(MPI_ERR_RMA_SYNC, "no epoch of MPI_Win_start is open at {}", name_of_window(w));
   w.memory->quiet(w.operations);
   note_complete(me, w, -1);
-  const std::uint64_t word = window_words::completions(w.own(), w.size);
   for (const int target : w.targets) {
     note_completes(me, w, target);
-    note_cause(w, target, word);
-    w.memory->change<rma::update::add>(w.operations, word_at(w, target, word), std::uint32_t{1});
+    tell(w, a_completion, target);
   }
   w.open &= static_cast<std::uint8_t>(~window_object::started);
   w.targets.clear();
@@ -159,9 +170,7 @@ void check_posted(const window_object& w) {
 }
 
 bool have_completed(window_object& w) noexcept {
-  while (w.completed < w.origins.size() &&
-         is_more_than(w, window_words::completions(w.origins[w.completed], w.size),
-                      w.completions_taken, w.origins[w.completed]))
+  while (w.completed < w.origins.size() && has_told(w, a_completion, w.origins[w.completed]))
     ++w.completed;
   return w.completed == w.origins.size();
 }
@@ -173,7 +182,7 @@ void forget_exposure(window_object& w) {
 void end_exposure(const state& me, window_object& w) {
   for (const int origin : w.origins) {
     note_waited(me, w, origin);
-    take_one(w, w.completions_taken, origin);
+    ++counts_with(w, origin).completions_taken;
   }
   forget_exposure(w);
 }
@@ -181,8 +190,7 @@ void end_exposure(const state& me, window_object& w) {
 void wait_for_origins(const state& me, window_object& w) {
   check_posted(w);
   if (!have_completed(w)) {
-    const awaited_ranks said(w, w.origins, &window_words::completions, w.completions_taken,
-                             "completes");
+    const awaited_ranks said(w, a_completion, w.origins);
     try {
       wait_for_words(w, "MPI_Win_wait", profile::wait_state::late_signal,
                      words_of(w, w.origins, &window_words::completions), said,
