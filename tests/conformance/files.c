@@ -1,4 +1,6 @@
 /* Files: opening, sizes, pointers, views, representations, hints, errors and their handlers. */
+#include <fcntl.h>
+
 #include "conform.h"
 #include "file_paths.h"
 
@@ -466,6 +468,41 @@ static void errors(void) {
   remove_path();
 }
 
+/* Bytes that the system has in memory, and some that it has to fetch: each block of this rank, with those of others
+   between them. */
+static void not_cached(void) {
+  enum { block = 4096, blocks = 32 };
+  static unsigned char data[block * blocks];
+  MPI_File file = open_new();
+  MPI_Datatype one, own;
+  MPI_Status status;
+  MPI_Type_contiguous(block, MPI_BYTE, &one);
+  MPI_Type_create_resized(one, 0, (MPI_Aint)block * size, &own);
+  MPI_Type_commit(&own);
+  MPI_File_set_view(file, (MPI_Offset)block * rank, MPI_BYTE, own, "native", MPI_INFO_NULL);
+  for (int i = 0; i < block * blocks; ++i) data[i] = (unsigned char)(i / block + rank);
+  EXPECT_INT(MPI_File_write_at(file, 0, data, block * blocks, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+  for (int round = 0; round < 2; ++round) {
+    settle(file);
+    if (round == 1 && rank == 0) {
+      const int other = open(path, O_RDONLY);
+      EXPECT_INT(posix_fadvise(other, (off_t)block * size * (blocks / 2), 0, POSIX_FADV_DONTNEED), 0);
+      close(other);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    memset(data, 0, sizeof data);
+    EXPECT_INT(MPI_File_read_at(file, block, data, block * (blocks - 1), MPI_BYTE, &status), MPI_SUCCESS);
+    EXPECT_INT(count_of(&status, MPI_BYTE), block * (blocks - 1));
+    int wrong = 0;
+    for (int i = 0; i < block * (blocks - 1); ++i) wrong += data[i] != (unsigned char)(i / block + 1 + rank);
+    EXPECT_INT(wrong, 0);
+  }
+  MPI_File_close(&file);
+  MPI_Type_free(&own);
+  MPI_Type_free(&one);
+  remove_path();
+}
+
 int main(int argc, char** argv) {
   begin(&argc, &argv);
   make_path("files");
@@ -474,6 +511,7 @@ int main(int argc, char** argv) {
   sizes();
   atomicity();
   large_blocks();
+  not_cached();
 #endif
   pointers();
   views();

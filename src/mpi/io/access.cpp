@@ -19,6 +19,8 @@ namespace {
 
 // Pieces that are put together before the file system is called.
 constexpr std::size_t pieces_at_once = 8192;
+// Reads of more bytes have a thread of their own although the bytes are in memory: other ranks run meanwhile.
+constexpr std::uint64_t cached_read_bytes_max = std::uint64_t{4} << 20;
 
 segments layout_of_data(const void* buffer, MPI_Count count, const datatype_object& type) {
   return with_data(buffer, count, type, [](const auto& data) { return segments(data); });
@@ -167,7 +169,14 @@ std::uint64_t file_access::bytes_before(std::uint64_t offset) const {
   return count;
 }
 
-file_outcome file_access::carry_out(open_file& in, bool atomic) noexcept {
+bool file_access::read_cached(open_file& in, bool atomic, file_outcome& outcome) noexcept {
+  if (writes() || atomic || bytes() > cached_read_bytes_max) return false;
+  outcome = carry_out(in, false, true);
+  // Also where the file system cannot say it. Another error is told by the call that waits.
+  return outcome.is_good();
+}
+
+file_outcome file_access::carry_out(open_file& in, bool atomic, bool only_cached) noexcept {
   if (bytes() == 0) return {};
   try {
     std::optional<open_file::range_lock> alone;
@@ -189,7 +198,7 @@ file_outcome file_access::carry_out(open_file& in, bool atomic) noexcept {
       }
       if (some.empty()) break;
       sort_pieces(some);
-      outcome.add(writes() ? in.write(some) : in.read(some));
+      outcome.add(writes() ? in.write(some) : in.read(some, only_cached));
     }
     return outcome;
   } catch (...) {
@@ -199,13 +208,12 @@ file_outcome file_access::carry_out(open_file& in, bool atomic) noexcept {
 
 std::uint64_t access_alone(state& me, file_state& f, file_access& access, const char* call) {
   file_outcome outcome;
-  std::uint64_t moved = 0;
-  run_blocking(me, purpose_of(f, call), [&] {
-    outcome = access.carry_out(*f.file, f.atomic);
-    moved = outcome.end_of_file == file_outcome::no_end ? access.bytes()
-                                                        : access.bytes_before(outcome.end_of_file);
-  });
+  if (!me.rank.home->has_others() || !access.read_cached(*f.file, f.atomic, outcome))
+    run_blocking(me, purpose_of(f, call), [&] { outcome = access.carry_out(*f.file, f.atomic); });
   check_outcome(f, outcome);
+  const std::uint64_t moved = outcome.end_of_file == file_outcome::no_end
+                                  ? access.bytes()
+                                  : access.bytes_before(outcome.end_of_file);
   me.rank.home->check_stopped();
   return access.conclude(moved);
 }

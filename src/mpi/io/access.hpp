@@ -31,7 +31,12 @@ class file_access {
   void set_position(std::uint64_t position);
 
   // Calls of the file system in this thread, for this access alone. Atomic accesses exclude each other.
-  [[nodiscard]] file_outcome carry_out(open_file& in, bool atomic) noexcept;
+  [[nodiscard]] file_outcome carry_out(open_file& in, bool atomic) noexcept {
+    return carry_out(in, atomic, false);
+  }
+  // Of a short read that is not atomic: by the rank's worker, where the system has the bytes in memory. False: it has not, or
+  // the access is another one, and carry_out() is to be called.
+  [[nodiscard]] bool read_cached(open_file& in, bool atomic, file_outcome& outcome) noexcept;
   // All its pieces in ascending order.
   [[nodiscard]] std::vector<file_piece> pieces() const;
   // How many bytes of it lie before this place in the file.
@@ -42,6 +47,7 @@ class file_access {
   std::uint64_t conclude(std::uint64_t moved);
 
  private:
+  [[nodiscard]] file_outcome carry_out(open_file& in, bool atomic, bool only_cached) noexcept;
   void convert_out();
   void give_back(std::uint64_t moved, std::uint64_t& told);
 

@@ -34,14 +34,14 @@ file_outcome failed(const char* action, std::uint64_t at) noexcept {
 // Calls of the system on bytes in a row that a list describes: begun again after a signal, and for what a call has left.
 // Returns how many bytes were moved: fewer at the end of the file, or with `outcome.error`.
 template <bool writes>
-std::size_t move(int descriptor, std::span<iovec> list, std::uint64_t offset,
-                 file_outcome& outcome) noexcept {
+std::size_t move(int descriptor, std::span<iovec> list, std::uint64_t offset, file_outcome& outcome,
+                 int flags = 0) noexcept {
   std::size_t moved = 0;
   while (!list.empty()) {
     const auto at = static_cast<off_t>(offset + moved);
     const auto count = static_cast<int>(std::min(list.size(), list_length_max));
     const ssize_t done = writes ? ::pwritev(descriptor, list.data(), count, at)
-                                : ::preadv(descriptor, list.data(), count, at);
+                                : ::preadv2(descriptor, list.data(), count, at, flags);
     if (done < 0) {
       if (errno == EINTR) continue;
       outcome.add(failed(writes ? "writing" : "reading", offset + moved));
@@ -247,7 +247,8 @@ std::size_t read_through(std::span<const file_piece> pieces) noexcept {
 
 }  // namespace
 
-file_outcome open_file::read(std::span<const file_piece> pieces) const noexcept {
+file_outcome open_file::read(std::span<const file_piece> pieces, bool only_cached) const noexcept {
+  const int flags = only_cached ? RWF_NOWAIT : 0;
   file_outcome outcome;
   staging buffer;
   std::array<iovec, list_length_max> list;
@@ -262,7 +263,7 @@ file_outcome open_file::read(std::span<const file_piece> pieces) const noexcept 
       for (const file_piece& p : pieces.first(count))
         wanted = std::max(wanted, static_cast<std::size_t>(p.end() - offset));
       list[0] = entry(buffer.get(), wanted);
-      found = move<false>(descriptor_, {list.data(), 1}, offset, outcome);
+      found = move<false>(descriptor_, {list.data(), 1}, offset, outcome, flags);
       for (const file_piece& p : pieces.first(count)) {
         const auto from = static_cast<std::size_t>(p.offset - offset);
         if (from < found)
@@ -274,7 +275,7 @@ file_outcome open_file::read(std::span<const file_piece> pieces) const noexcept 
         list[i] = entry(pieces[i].memory, pieces[i].bytes);
         wanted += pieces[i].bytes;
       }
-      found = move<false>(descriptor_, {list.data(), count}, offset, outcome);
+      found = move<false>(descriptor_, {list.data(), count}, offset, outcome, flags);
     }
     if (found < wanted && outcome.is_good()) {
       outcome.end_of_file = offset + found;

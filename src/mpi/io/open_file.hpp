@@ -58,7 +58,10 @@ class open_file {
   // Pieces in ascending order. They are joined into as few calls of the system as possible; bytes between them are never
   // written.
   [[nodiscard]] file_outcome write(std::span<const file_piece> pieces) const noexcept;
-  [[nodiscard]] file_outcome read(std::span<const file_piece> pieces) const noexcept;
+  // `only_cached`: bytes that the system has in memory; where it would have to wait for others the error is EAGAIN, and some of
+  // the pieces may have been read.
+  [[nodiscard]] file_outcome read(std::span<const file_piece> pieces,
+                                  bool only_cached = false) const noexcept;
 
   // While it lives, no other atomic access overlaps: neither of this process nor, by locks of the system, of others.
   class range_lock {
