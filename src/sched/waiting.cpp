@@ -114,6 +114,21 @@ inline bool worker::drain(const inbound& from, const waiter* w) {
   return delivered != 0;
 }
 
+// The next of `left` rings that has mail; null: none has. Most of many are empty, so that a look at one is a few instructions.
+inline const worker::inbound* worker::next_with_mail(std::size_t& left) noexcept {
+  const inbound* const all = inbound_.data();
+  const std::size_t count = inbound_.size();
+  std::size_t at = next_ring_;
+  const inbound* found = nullptr;
+  while (found == nullptr && left > 0) {
+    --left;
+    if (++at >= count) at = 0;
+    if (!all[at].records->seems_empty()) found = &all[at];
+  }
+  next_ring_ = at;
+  return found;
+}
+
 // A quick look at the mail of a few peers and at the condition. Returns whether the wait is over.
 inline bool worker::spin_once(const waiter& w) {
   const std::size_t few = std::min<std::size_t>(inbound_.size(), 4);
@@ -473,9 +488,8 @@ bool worker::poll(const waiter* w) {
   // A worker with ready fibers looks at a few of its rings in turn; an idle one looks at all.
   std::size_t left = inbound_.size();
   if (!is_idle) left = std::min(left, rings_polled_max);
-  for (; left > 0; --left) {
-    if (++next_ring_ >= inbound_.size()) next_ring_ = 0;
-    any |= drain(inbound_[next_ring_], w);
+  while (const inbound* const from = next_with_mail(left)) {
+    any |= drain(*from, w);
     if (w != nullptr && w->is_over()) break;
   }
   if (!looked_at_.empty()) any |= look();

@@ -541,6 +541,7 @@ class worker {
   bool take_mail_of(int sender, const completion_counter& c);
   void deliver_front(ring& r, int sender, record_header header);
   bool drain(const inbound& from, const waiter* w);
+  [[nodiscard]] const inbound* next_with_mail(std::size_t& left) noexcept;
   bool look() noexcept;
   // Called for each thing that poll_rare() has to look at.
   void add_rare_source() noexcept {

@@ -226,6 +226,11 @@ class record_consumer {
     return header;
   }
 
+  // A hint, for a caller that looks at many rings: front() looks again.
+  [[nodiscard]] bool seems_empty() const noexcept {
+    return word_at(head_private_).load(std::memory_order_relaxed) == 0;
+  }
+
   // Whether a sound producer can have made the header that front() returned. When a producer in another process is
   // broken, nothing behind that header can be found.
   [[nodiscard]] bool plausible(std::uint64_t header) const noexcept {
@@ -319,6 +324,7 @@ class record_ring {
 
   // Called by the consumer only.
   [[nodiscard]] std::uint64_t front() noexcept { return consumer_.front(); }
+  [[nodiscard]] bool seems_empty() const noexcept { return consumer_.seems_empty(); }
   [[nodiscard]] const word* payload() const noexcept { return consumer_.payload(); }
   [[gnu::always_inline]] bool pop(std::uint64_t header) noexcept { return consumer_.pop(header); }
   // Whether the next record lies in another line than the one that was popped last.

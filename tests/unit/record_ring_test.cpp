@@ -67,6 +67,17 @@ void send_and_receive_records_of_all_lengths(Ring& ring, const Before& before) {
   EXPECT_GT(received, 4000u);
 }
 
+// Through several laps, with fillers at the end of the memory.
+TEST(record_ring, seems_empty_while_nothing_was_sent) {
+  record_ring<> ring(256);
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_TRUE(ring.seems_empty()) << i;
+    ASSERT_TRUE(send(ring, std::string(40, 'a'), 2)) << i;
+    EXPECT_FALSE(ring.seems_empty()) << i;
+    ASSERT_EQ(receive(ring), std::string(40, 'a')) << i;
+  }
+}
+
 TEST(record_ring, clearing_ahead_harms_no_record) {
   record_ring<std_atomics, 256> ring(1024);
   send_and_receive_records_of_all_lengths(ring, [](int) {});
