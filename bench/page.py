@@ -24,7 +24,8 @@ import targets
 
 ROOT = Path(__file__).resolve().parent.parent
 STORED, PAGE, README = ROOT / "docs/figures.csv", ROOT / "docs/figures.md", ROOT / "README.md"
-LINES_MAX = 260
+COUNTS = ROOT / "docs/scale_counts.csv"
+LINES_MAX = 290
 OTHERS_MAX = 0.05
 LOAD_MAX = 0.5  # Before the call whose rows these are.
 README_MARKS = ("<!-- Written by bench/page.py from docs/figures.csv. -->", "<!-- Written up to here. -->")
@@ -105,6 +106,16 @@ SECTIONS = [
     ("Many ranks", (("weft", "weft"),), MANY),
     ("Molecular dynamics", (("weft", "weft"), ("weft, tasks off", "weft-no-tasks"), ("LAMMPS", "lammps")), MD),
 ]
+COUNTS_WORDS = """## Work per operation as workers grow
+
+Counted by bench/scale_counts.py, not timed: instructions outside of waiting; lines of the cache that move between workers. 2 to 128 workers of one rank
+each, all of which have sent to each other. Of collectives: the rank in the middle, to the one with most. A send, a receive from a named rank
+and a stealing probe (of one victim, at random) are the same for any number. A worker that has nothing looks into each mailbox that others have
+opened to it, 17 instructions a mailbox, and no line while that is empty: with it grow a receive from any source, a probe that finds nothing and a
+collective's waits. In a collective up to 8 workers each read the dropboxes of all; more form a tree of width 8: most read one line and the
+root's, an inner rank 8 a level. Instructions of collectives are upper bounds: a pass of a wait in which a line came counts as work. A small
+broadcast has one writer. The start of a rank is its share of a job of one worker, from begin to end.
+"""
 # README.md has one table of ranks and MPI.
 FIRST = (by_size("2 ranks on 2 cores: {} one way", "p2p/one_way/{}", ("8B",))
          + by_size("{} in windows of 64, a message", "p2p/window64/{}", ("8B",))
@@ -180,6 +191,19 @@ def page(rows):
     return "\n\n".join(f"## {title}\n\n" + "\n".join(table) for title, table in parts if table)
 
 
+def counts(rows):
+    """The table of bench/scale_counts.py's rows: an operation a line, a number of workers a column."""
+    workers = sorted({int(row["workers"]) for row in rows})
+    cells = {}
+    for row in rows:
+        steps, most = f"{int(row['instructions']):,}", f"{int(row['instructions_max']):,}"
+        lines, most_lines = (f"{float(row[name] or 0):.0f}" for name in ("lines", "lines_max"))
+        steps, lines = (value if value == largest else f"{value} to {largest}" for value, largest in ((steps, most), (lines, most_lines)))
+        # Of a start lines are not counted.
+        cells.setdefault(row["operation"], {})[int(row["workers"])] = f"{steps}; {lines}" if row["lines"] else steps
+    return markdown(["", *map(str, workers)], [[name, *(of.get(n, "–") for n in workers)] for name, of in cells.items()])
+
+
 def when(rows):
     """Of which commit rows are, and what the machine did meanwhile."""
     return f"Measured at {', '.join(sorted({row['commit'] for row in rows}))}: {targets.circumstances(rows)}."
@@ -191,6 +215,8 @@ def whole_page(introduction, rows):
     if not mark:
         raise ValueError(f"no line '{MARK}'")
     text = f"{head}{mark}\n\n{when(rows)}\n\n{page(rows)}\n"
+    if COUNTS.exists():
+        text += f"\n{COUNTS_WORDS}\n" + "\n".join(counts(list(csv.DictReader(COUNTS.read_text().splitlines())))) + "\n"
     if (lines := text.count("\n")) > LINES_MAX:
         raise ValueError(f"{lines} lines, of at most {LINES_MAX}: a table must go or get shorter")
     return text
