@@ -36,7 +36,7 @@ Version: {version}
 Summary: MPI, OpenSHMEM and tasks in one runtime, many ranks in a process
 Requires-Python: >=3.8
 
-weftrun runs programs that were linked to libmpi_abi.so.1 (MPI 5.0's binary interface) libmpi.so.12 (MPICH's before version 5) or
+weftrun runs programs that were linked to libmpi_abi.so.1 (MPI 5.0's binary interface), libmpi.so.12 (MPICH's before version 5) or
 libmpi.so.40 (Open MPI's), mpi4py among them:
 
     weftrun -n 8 python program.py

@@ -255,19 +255,25 @@ bool opened_libraries::is_own(const std::string& path) const {
 
 // --- Loading ----------------------------------------------------------------------------------------
 
-// In a program that was not linked so from the start, the functions of MPI mean the standard's interface.
-void check_interface(const elf_file& file) {
+// In a program that was not linked so from the start, the functions of MPI mean the standard's interface. The program has Open MPI's when
+// one of its own libraries speaks it.
+void check_interface(const elf_file& file, bool has_openmpi) {
   for (const std::uint64_t index : file.needed()) {
     const std::string_view name = file.string_at(index);
-    if (!is_mpich_library(name)) continue;
-    void* const functions =
-        ::dlopen(std::string(mpich_functions_library).c_str(), RTLD_LAZY | RTLD_NOLOAD);
-    if (functions == nullptr)
+    bool is_there = true;
+    if (is_mpich_library(name)) {
+      void* const functions =
+          ::dlopen(std::string(mpich_functions_library).c_str(), RTLD_LAZY | RTLD_NOLOAD);
+      is_there = functions != nullptr;
+      if (is_there) ::dlclose(functions);
+    } else if (name == openmpi_library) {
+      is_there = has_openmpi;
+    }
+    if (!is_there)
       throw error(formatted(
-          "{}: needs {}, the interface of MPICH before version 5, which this program does not have: build it with "
+          "{}: needs {}, the interface of {}, which this program does not have: build it with "
           "mpicc_abi, or let weftrun start the system's interpreter, a process for each rank",
-          file.path(), name));
-    ::dlclose(functions);
+          file.path(), name, name == openmpi_library ? "Open MPI" : "MPICH before version 5"));
   }
 }
 
@@ -278,7 +284,7 @@ opened_libraries::opened& opened_libraries::collect(const std::string& path,
   fresh.push_back(std::make_unique<opened>(path));
   opened& one = *fresh.back();
   const elf_file& file = one.source.file;
-  check_interface(file);
+  check_interface(file, linked(openmpi_library, {}) != nullptr);
   for (const std::uint64_t index : file.needed()) {
     const std::string name(file.string_at(index));
     if (linked(name, {}) != nullptr) continue;

@@ -49,6 +49,32 @@ int main(int argc, char** argv) {
   return threads == 2 ? begin(argc, argv) : 3;
 }
 """
+OPENER = r"""
+#include <dlfcn.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+int main(int argc, char** argv) {
+  int rank, size;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  void* library = dlopen(argv[1], RTLD_NOW);
+  int (*sum)(void) = library != NULL ? (int (*)(void))dlsym(library, "sum") : NULL;
+  if (rank == 0 && library == NULL) puts(strstr(dlerror(), ", which this program does not have") != NULL ? "refused" : dlerror());
+  if (sum != NULL && sum() != size) return 1;
+  if (rank == 0 && sum != NULL) puts("opened");
+  return MPI_Finalize();
+}
+"""
+SUM = r"""
+#include <mpi.h>
+int sum(void) {
+  int one = 1, all = 0;
+  MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  return all;
+}
+"""
 failures = []
 
 
@@ -209,6 +235,11 @@ def by_another(mpi, folder, right):
     library = compiled_by(mpi, folder / f"libuser_of_{mpi}.so", HELLO.replace("int main", "int begin"), "-shared", "-fPIC")
     teams = compiled(folder / "teams", TEAMS, library, f"-Wl,-rpath,{folder}", "-fopenmp")  # OpenMP's library before that of MPI.
     expect(f"of {mpi}, through a library, with OpenMP", run(WEFTRUN, "-n", 3, teams, environment={"OMP_NUM_THREADS": "2"}), 0, right)
+    opened = compiled_by(mpi, folder / f"opened_of_{mpi}.so", SUM, "-shared", "-fPIC")
+    opener = compiled_by(mpi, folder / f"opener_of_{mpi}", OPENER)
+    expect(f"of {mpi}, opens a library of it", run(WEFTRUN, "-n", 3, opener, opened), 0, "opened\n")
+    standard = compiled(folder / f"opener_for_{mpi}", OPENER, f"-L{HOME}", "-lmpi_abi")
+    expect(f"a library of {mpi} is opened by a program of the standard's interface", run(WEFTRUN, "-n", 3, standard, opened), 0, "refused\n")
     if mpi != "mpich":
         return
     older = (folder / "of_mpi12")  # As MPICH's own builds, Intel's and others call it.
