@@ -1,4 +1,4 @@
-/* The binary interface of Open MPI 4 and 5 (libmpi.so.40), as weft's library of this name speaks it: handles are addresses, a status has
+/* The binary interface of Open MPI 4 (libmpi.so.40), as weft's library of this name speaks it: handles are addresses, a status has
    24 bytes, and many constants have other values than the standard's. Each function converts what it is given, calls the function of
    weft, and converts what comes back. Here are the conversions: x_in() from Open MPI's to the standard's, x_out() back. The values are
    those of mpi.h of Open MPI 4.1.4.
