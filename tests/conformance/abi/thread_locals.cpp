@@ -61,7 +61,7 @@ static void change(int rank, int meetings) {
   CHECK(with_value == 5 + meetings * rank && without_value == -meetings * rank);
   CHECK(of_function() == 7 + meetings * rank);
   CHECK(filled == std::vector<int>(static_cast<std::size_t>(meetings), rank));
-  for (const char c : large) CHECK(c == rank + 1);
+  for (const char c : large) CHECK(c == static_cast<char>(rank + 1));
   CHECK(constructed.text.back() == '0' + rank % 10);
 }
 
@@ -72,7 +72,7 @@ static void pass_on(int rank, int size) {
   static thread_local char got[sizeof large];
   MPI_Sendrecv(large, sizeof large, MPI_CHAR, next, 1, got, sizeof got, MPI_CHAR, before, 1,
                MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  for (const char c : got) CHECK(c == 'a' + before);
+  for (const char c : got) CHECK(c == static_cast<char>('a' + before));
 }
 
 int main(int argc, char** argv) {
