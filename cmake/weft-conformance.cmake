@@ -109,9 +109,10 @@ foreach(source IN LISTS sources)
     if(WEFT_MPI${wrapper}_${mpi} AND WEFT_MPIEXEC_${mpi} AND NOT not_with MATCHES "Not with: ${mpi}")
       set(program ${conformance_bin}/${name}-${mpi})
       # Their headers call for warnings where an array of statuses is ignored; not all of them let
-      # arguments of one procedure differ in type.
+      # arguments of one procedure differ in type and constants have an X in front.
       weft_add_mpi_program(${program} ${source} ${WEFT_MPI${wrapper}_${mpi}} -w ${words}
-        $<$<STREQUAL:${wrapper},fort>:-fallow-argument-mismatch>)
+        $<$<STREQUAL:${wrapper},fort>:-fallow-argument-mismatch>
+        $<$<STREQUAL:${wrapper},fort>:-fallow-invalid-boz>)
       list(APPEND programs ${program})
       foreach(ranks IN LISTS ranks_${mpi})
         weft_add_conformance_test(${name}.${mpi}.n${ranks} ${CMAKE_COMMAND} -E env ${environment_${mpi}} ${launch_${mpi}} ${ranks} ${program})

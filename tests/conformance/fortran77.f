@@ -1,5 +1,6 @@
 C     MPI in Fortran of fixed form, by mpif.h: arguments of one procedure
-C     differ in type, state lies in a common block.
+C     differ in type, state lies in a common block, a constant has an X
+C     in front.
       program main
       implicit none
       include 'mpif.h'
@@ -11,10 +12,13 @@ C     differ in type, state lies in a common block.
       common /shared/ kept
       external wrong
       integer wrong
+      integer bits
+      data bits/X'00003FFF'/
       call MPI_INIT(ierr)
       call MPI_COMM_RANK(MPI_COMM_WORLD, rank, ierr)
       call MPI_COMM_SIZE(MPI_COMM_WORLD, ranks, ierr)
       kept = 0
+      kept = kept + wrong(bits .eq. 16383)
       onum = rank
       x = rank + 0.5d0
       call MPI_SENDRECV(onum, 1, MPI_INTEGER, mod(rank + 1, ranks), 1,
