@@ -324,7 +324,7 @@ class reduction_across_subgroups {
   // but its owner reads a share of an input, so an output may be an input.
 
   static constexpr std::size_t region_of_input = 0, region_of_output = 1;
-  static constexpr std::size_t direct_block_bytes = 64 * 1024;  // Stays in the second-level cache.
+  static constexpr std::size_t direct_block_bytes = 256 * 1024;  // Stays in the second-level cache.
 
   // The same answer in all processes.
   [[nodiscard]] bool may_go_directly() const noexcept {

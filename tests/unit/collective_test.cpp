@@ -669,6 +669,32 @@ INSTANTIATE_TEST_SUITE_P(with, collectives,
                                          shape{25, 11, "cyclic"}),
                          shape_name);
 
+// Long enough for a share of several blocks, with a rank in each process where there are as many.
+TEST(large_reductions, combine_all_inputs_in_order_in_place_and_for_one_root) {
+  for (const int ranks : {2, 3, 4})
+    run_ranks(ranks, ranks, [](communicator& world) {
+      const int last = world.size() - 1;
+      for (const std::size_t count : {std::size_t{20'000}, std::size_t{70'001}}) {
+        std::vector<std::int64_t> sum(count);
+        for (std::size_t i = 0; i < count; ++i) sum[i] = sum_over(last, i);
+        std::vector<std::int64_t> out(count, -5);
+        world.allreduce(data_of(world.rank(), count), out, std::plus<>{});
+        EXPECT_EQ(out, sum);
+        auto inout = data_of(world.rank(), count);
+        world.allreduce(inout, std::plus<>{});
+        EXPECT_EQ(inout, sum);
+        for (const int root : {0, last}) {
+          std::vector<std::int64_t> at_root(count, -5);
+          world.reduce(data_of(world.rank(), count), at_root, std::plus<>{}, root);
+          EXPECT_EQ(at_root, world.rank() == root ? sum : std::vector<std::int64_t>(count, -5));
+        }
+        std::vector<affine> in_order(count);
+        world.allreduce(affines_of(world.rank(), count), in_order, non_commutative(&then));
+        for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(in_order[i], affine_over(0, last, i));
+      }
+    });
+}
+
 TEST(many_ranks, meet_in_every_collective) {
   constexpr int ranks = sanitized ? 60 : 1000;
   for (const char* map : {"block", "cyclic"}) {
