@@ -439,7 +439,7 @@ std::vector<setting> make_settings() {
   rows.push_back(
       count_row("ranks-per-process", &options::ranks_per_process, 1, ranks_max, {automatic},
                 "ranks of a process at most; decides how many processes; auto: one where the "
-                "program needs that, as it says in a line, else all"));
+                "program needs that, as it says in a line, else all that it holds"));
   rows.push_back(names_row("hosts", "A,B", &options::hosts,
                            "names of hosts separated by commas, or none",
                            "start the processes on these hosts instead of this one"));
