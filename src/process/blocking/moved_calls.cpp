@@ -45,6 +45,7 @@
 #include "process/files/descriptors.h"
 #include "process/life/caller.h"
 #include "process/life/program.h"
+#include "process/life/thread_locals.hpp"
 #include "process/signals/rank_signals.hpp"
 #include "process/signals/signal_hooks.hpp"
 #include "process/signals/signals.h"
@@ -209,7 +210,7 @@ blocking_thread::blocking_thread() {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_attr_setstacksize(&attributes, blocking_stack_bytes);
+  pthread_attr_setstacksize(&attributes, blocking_stack_bytes + room_for_thread_locals());
   const cpu_set_t cpus = cpus_of_new_thread();
   pthread_attr_setaffinity_np(&attributes, sizeof cpus, &cpus);
   // The C library's own: it is no thread of the rank.

@@ -31,6 +31,11 @@ bool has_room_for_thread_locals() {
          reinterpret_cast<std::byte*>(room()) + weft_thread_locals_max == thread_pointer();
 }
 
+std::size_t room_for_thread_locals() {
+  static const std::size_t room = has_room_for_thread_locals() ? weft_thread_locals_max : 0;
+  return room;
+}
+
 bool place_thread_locals(const thread_locals& those) {
   if (those.size == 0) return true;
   if (here.size != 0) return here.initial == those.initial;

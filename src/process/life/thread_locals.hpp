@@ -15,6 +15,8 @@ struct thread_locals {
 
 // Whether this process has room for them: it is weft-host-threads.
 [[nodiscard]] bool has_room_for_thread_locals();
+// Bytes of that room, which each thread's stack has less than it was made with; 0: none.
+[[nodiscard]] std::size_t room_for_thread_locals();
 
 // Gives them to the calling thread. False: it has another copy's.
 [[nodiscard]] bool place_thread_locals(const thread_locals& those);

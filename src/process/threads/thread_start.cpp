@@ -39,6 +39,22 @@ bool has_cpus(const pthread_attr_t* attributes) {
          CPU_COUNT(&set) != CPU_SETSIZE;
 }
 
+// The C library takes thread-local variables from a thread's stack: `more` has the size that the program asks for beside the room for
+// those. Memory of the program's own stays as it is.
+const pthread_attr_t* with_room(const pthread_attr_t* attributes, pthread_attr_t& more) {
+  const std::size_t room = room_for_thread_locals();
+  void* low = nullptr;
+  std::size_t size = 0;
+  if (room == 0 || attributes == nullptr || pthread_attr_getstack(attributes, &low, &size) != 0)
+    return attributes;
+  // What nobody has set ends at address 0.
+  if (reinterpret_cast<std::uintptr_t>(low) + size != 0) return attributes;
+  // 0: nobody has set the size either.
+  if (pthread_attr_getstacksize(attributes, &size) != 0 || size == 0) return attributes;
+  more = *attributes;  // What it points to stays the program's: it is not destroyed.
+  return pthread_attr_setstacksize(&more, size + room) == 0 ? &more : attributes;
+}
+
 std::span<std::byte> stack_of_this_thread() {
   pthread_attr_t attributes;
   if (pthread_getattr_np(pthread_self(), &attributes) != 0) return {};
@@ -115,7 +131,9 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t* thread,
                                   weft::process::counted_thread(maker),
                                   weft::process::thread_locals_here()});
   if (!has_place) start->cpus = weft::process::cpus_of_new_thread();
-  const int result = next(thread, attributes, &weft::process::begin_thread, start.get());
+  pthread_attr_t more;
+  const int result = next(thread, weft::process::with_room(attributes, more),
+                          &weft::process::begin_thread, start.get());
   if (result == 0) (void)start.release();  // The thread has it.
   return result;
 }

@@ -75,6 +75,32 @@ int sum(void) {
   return all;
 }
 """
+SMALL_STACKS = r"""
+#include <limits.h>
+#include <pthread.h>
+#include <string.h>
+static void* body(void* size) {
+  char taken[6000];
+  memset(taken, 1, sizeof taken);
+  of_rank = taken[*(volatile size_t*)size - 1];
+  return NULL;
+}
+static int threads_of_small_stacks(void) {
+  size_t sizes[] = {PTHREAD_STACK_MIN, 16384, 32768, 65536}, taken = 6000;
+  for (int i = 0; i < 4; ++i) {
+    pthread_attr_t attributes;
+    pthread_t thread;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, sizes[i]);
+    if (pthread_create(&thread, &attributes, body, &taken) != 0) return 1;
+    pthread_join(thread, NULL);
+    size_t still = 0;
+    if (pthread_attr_getstacksize(&attributes, &still) != 0 || still != sizes[i]) return 1;
+    pthread_attr_destroy(&attributes);
+  }
+  return 0;
+}
+"""
 failures = []
 
 
@@ -144,6 +170,9 @@ def main(folder):
     # Each rank has a thread for itself, whose thread-local variables are its own.
     tls = compiled(folder / "tls", HELLO, *link)
     expect("thread-local variables", run(WEFTRUN, "-n", 3, tls), 0, right)
+    small = compiled(folder / "small_tls", HELLO.replace("int main", SMALL_STACKS + "int main"), "-DCALL=if (threads_of_small_stacks() != 0) return 1",
+                     *link, "-pthread")
+    expect("threads of small stacks", run(WEFTRUN, "-n", 3, small, 1), 0, right)
 
     in_system(folder, link, right)
 
