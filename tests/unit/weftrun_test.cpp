@@ -132,6 +132,24 @@ TEST(ranks_of_one_process, are_limited_where_the_ranks_have_copies) {
   EXPECT_EQ(ranks_of_one_process({"/bin/true"}, 100), ranks_max);
 }
 
+// Elsewhere constants and code that follow each other are one mapping.
+TEST(mappings_of_copy, count_each_segment_of_a_file_whose_code_the_loader_writes) {
+  const std::string library =
+      std::filesystem::temp_directory_path() / formatted("weft-code-{}.so", getpid());
+  const std::string command = formatted(
+      "printf '.text\\nf: .quad g\\n.data\\n.globl g\\ng: .quad 1\\n.section .rodata\\n.quad 2\\n' | "
+      "cc -shared -nostdlib -Wl,-z,notext,-z,separate-code,-z,norelro -x assembler - -o {}",
+      library);
+  if (std::system("cc --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "there is no cc";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  const process::elf_file file(library);
+  std::filesystem::remove(library);
+  ASSERT_TRUE(file.has_text_relocations());
+  const auto segments = std::ranges::count(file.segments(), PT_LOAD, &ElfW(Phdr)::p_type);
+  EXPECT_GE(segments, 3);
+  EXPECT_EQ(process::mappings_of_copy(file, false), static_cast<std::size_t>(segments) + 1);
+}
+
 TEST(job_server, a_fence_lets_go_when_the_last_has_come) {
   conversation job(3);
   for (int i = 0; i < 3; ++i) job.says(i, frame_kind::join);

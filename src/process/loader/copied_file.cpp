@@ -95,10 +95,13 @@ long limit_of_mappings() {
 }
 
 std::size_t mappings_of_copy(const elf_file& file, bool protects) {
-  std::size_t count = constant_runs(file.segments()).size() + 1;  // The blank page behind it.
+  // Code that the loader writes to stays as the loader maps it: each segment for itself.
+  const bool is_whole = file.has_text_relocations();
+  std::size_t count =
+      1 + (is_whole ? 0 : constant_runs(file.segments()).size());  // And the blank page behind it.
   std::size_t protected_parts = 0;
   for (const ElfW(Phdr) & s : file.segments()) {
-    if (s.p_type == PT_LOAD && s.p_filesz != 0 && (s.p_flags & PF_W) != 0) ++count;
+    if (s.p_type == PT_LOAD && s.p_filesz != 0 && (is_whole || (s.p_flags & PF_W) != 0)) ++count;
     if (s.p_type == PT_GNU_RELRO) protected_parts = 1;
   }
   return count + (protects ? protected_parts : 0);
