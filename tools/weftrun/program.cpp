@@ -250,24 +250,43 @@ bool is_of_other_compiler(const std::string& path) {
   return own_interface(mpi_uses_of(path)) != nullptr;
 }
 
-// The thread-local variable of an executable that a library of it uses, in words; empty: none does.
-std::string thread_local_of_library(const process::elf_file& program, const std::string& path) {
-  const auto is_thread_local = [](const ElfW(Sym) & s) {
-    return ELF64_ST_TYPE(s.st_info) == STT_TLS && s.st_shndx != SHN_UNDEF;
-  };
-  if (!program.is_executable() || !std::ranges::any_of(program.symbols(), is_thread_local))
-    return "";
+// Of an executable with thread-local variables, what stands against a thread for each rank, in words; empty: nothing does.
+std::string why_no_threads(const process::elf_file& program, const std::string& path,
+                           const options& how, bool is_only) {
+  if (const std::string why = program.why_only_copy(); !why.empty()) return why;
   std::set<std::string> files;
   std::vector<mpi_use> uses;
   add_mpi_uses(path, files, uses);
+  // What no library is linked to is exported for those that are opened.
+  const auto is_exported = [](const ElfW(Sym) & s) {
+    return ELF64_ST_TYPE(s.st_info) == STT_TLS && s.st_shndx != SHN_UNDEF;
+  };
+  const bool exports = std::ranges::any_of(program.symbols(), is_exported);
+  if (exports && imports(program, "dlopen"))
+    return "exports thread-local variables, calls dlopen() and was linked as an executable";
   for (const std::string& one : files) {
+    if (one == path) continue;
+    if (process::has_threads_of_process(one))
+      return formatted(
+          "has thread-local variables and was linked as an executable, and {} calls it on threads of all ranks",
+          one);
     const process::elf_file file(one, process::elf_file::form::any_program);
-    for (const ElfW(Sym) & s : program.symbols())
-      if (is_thread_local(s) && file.asks_for(program.string_at(s.st_name)))
-        return formatted(
-            "has the thread-local variable {}, which {} uses, and was linked as an executable",
-            program.string_at(s.st_name), one);
+    if (const std::string_view name = program.thread_local_meant_by(file); !name.empty())
+      return formatted(
+          "has the thread-local variable {}, which {} uses, and was linked as an executable", name,
+          one);
+    if (exports && !is_of_system(one) && imports(file, "dlopen"))
+      return formatted(
+          "exports thread-local variables and was linked as an executable, and {} calls dlopen()",
+          one);
   }
+  // A worker for each rank otherwise, of which all processes of a job have the same number.
+  if (!is_only || how.schedule || (how.workers != 0 && how.workers < how.ranks))
+    return formatted(
+        "has thread-local variables and was linked as an executable, so that a worker has one rank, {}",
+        !is_only       ? "in a job of several programs"
+        : how.schedule ? "with a schedule, which has one worker"
+                       : "with fewer workers than ranks");
   return "";
 }
 
@@ -301,18 +320,9 @@ std::string why_one_rank(const std::vector<std::string>& command, const options&
                  : "";
     constexpr const char* remedy =
         ": each rank gets a process of its own; ranks share one when its objects are compiled with weftcc (mpicc)";
-    if (const std::string why = program.why_only_copy(); !why.empty()) return why + remedy;
-    if (const std::string why = thread_local_of_library(program, path); !why.empty())
-      return why + remedy;
-    // A worker for each rank otherwise, of which all processes of a job have the same number.
-    if (program.is_executable() && program.has_thread_locals() &&
-        (!is_only || how.schedule || (how.workers != 0 && how.workers < how.ranks)))
-      return formatted(
-          "has thread-local variables and was linked as an executable, so that a worker has one rank, {}{}",
-          !is_only       ? "in a job of several programs"
-          : how.schedule ? "with a schedule, which has one worker"
-                         : "with fewer workers than ranks",
-          remedy);
+    if (program.is_executable() && program.has_thread_locals())
+      if (const std::string why = why_no_threads(program, path, how, is_only); !why.empty())
+        return why + remedy;
     // What speaks Open MPI's interface is each rank's own, and would come before it.
     if (const std::string tool = preloaded_with_openmpi();
         is_foreign && use->needed == process::openmpi_library && !tool.empty())

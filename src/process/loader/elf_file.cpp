@@ -32,6 +32,7 @@ constexpr std::array<std::uint32_t, 3> references{R_X86_64_64, R_X86_64_GLOB_DAT
 // By which the loader says where thread-locals are.
 constexpr std::array<std::uint32_t, 4> thread_local_relocations{
     R_X86_64_DTPMOD64, R_X86_64_DTPOFF64, R_X86_64_TPOFF64, R_X86_64_TLSDESC};
+constexpr std::uint32_t static_tls_relocation = R_X86_64_TPOFF64;
 #elif defined(__aarch64__)
 constexpr int machine = EM_AARCH64;
 constexpr std::uint32_t call_relocation = R_AARCH64_IRELATIVE;
@@ -41,6 +42,7 @@ constexpr std::array<std::uint32_t, 3> references{R_AARCH64_ABS64, R_AARCH64_GLO
                                                   R_AARCH64_JUMP_SLOT};
 constexpr std::array<std::uint32_t, 0>
     thread_local_relocations{};  // They lie above the thread pointer: not placed.
+constexpr std::uint32_t static_tls_relocation = R_AARCH64_TLS_TPREL;
 #else
 constexpr int machine = EM_NONE;
 constexpr std::uint32_t call_relocation = 0;
@@ -48,6 +50,7 @@ constexpr std::uint32_t relative_relocation = 0;
 constexpr std::uint32_t copy_relocation = 0;
 constexpr std::array<std::uint32_t, 0> references{};
 constexpr std::array<std::uint32_t, 0> thread_local_relocations{};
+constexpr std::uint32_t static_tls_relocation = 0;
 #endif
 
 bool is_in(const ElfW(Phdr) & s, std::uint64_t address) noexcept {
@@ -228,13 +231,6 @@ elf_calls elf_file::calls() const noexcept {
           value_of(DT_FINI), value_of(DT_FINI_ARRAY), value_of(DT_FINI_ARRAYSZ) / sizeof(void*)};
 }
 
-std::size_t elf_file::static_tls_bytes() const noexcept {
-  if ((value_of(DT_FLAGS) & DF_STATIC_TLS) == 0) return 0;
-  for (const ElfW(Phdr) & s : segments())
-    if (s.p_type == PT_TLS) return s.p_memsz + s.p_align;
-  return 0;
-}
-
 bool elf_file::runs_while_loaded() const {
   const auto any_call = [&](std::int64_t where, std::int64_t size) {
     if (value_of(where) == 0) return false;
@@ -266,15 +262,20 @@ bool elf_file::is_hidden_version(std::size_t symbol) const {
   return at != 0 && (table<std::uint16_t>(offset_of(at) + 2 * symbol, 1)[0] & 0x8000) != 0;
 }
 
-void elf_file::each_reference(const std::function<void(const ElfW(Rela) &)>& visit) const {
+template <class Visit>
+void elf_file::each_relocation(Visit&& visit) const {
   for (const auto& [where, size] : {std::pair{DT_RELA, DT_RELASZ}, {DT_JMPREL, DT_PLTRELSZ}}) {
     if (value_of(where) == 0) continue;
     for (const ElfW(Rela) & r :
-         table<ElfW(Rela)>(offset_of(value_of(where)), value_of(size) / sizeof(ElfW(Rela)))) {
-      const auto kind = static_cast<std::uint32_t>(ELF64_R_TYPE(r.r_info));
-      if (symbol_of(r) != 0 && std::ranges::find(references, kind) != references.end()) visit(r);
-    }
+         table<ElfW(Rela)>(offset_of(value_of(where)), value_of(size) / sizeof(ElfW(Rela))))
+      visit(r, static_cast<std::uint32_t>(ELF64_R_TYPE(r.r_info)));
   }
+}
+
+void elf_file::each_reference(const std::function<void(const ElfW(Rela) &)>& visit) const {
+  each_relocation([&](const ElfW(Rela) & r, std::uint32_t kind) {
+    if (symbol_of(r) != 0 && std::ranges::find(references, kind) != references.end()) visit(r);
+  });
 }
 
 void elf_file::each_taken_variable(const std::function<void(const ElfW(Rela) &)>& visit) const {
@@ -295,6 +296,43 @@ bool elf_file::asks_for(std::string_view name) const {
   });
 }
 
+std::string_view elf_file::thread_local_meant_by(const elf_file& other) const {
+  const auto is_own = [](const ElfW(Sym) & s) {
+    return ELF64_ST_TYPE(s.st_info) == STT_TLS && s.st_shndx != SHN_UNDEF &&
+           ELF64_ST_BIND(s.st_info) != STB_LOCAL;
+  };
+  const auto looks_elsewhere = [&](const ElfW(Sym) & s) {
+    return s.st_shndx == SHN_UNDEF || (is_own(s) && !other.binds_to_itself() &&
+                                       ELF64_ST_VISIBILITY(s.st_other) == STV_DEFAULT);
+  };
+  for (const ElfW(Sym) & mine : symbols()) {
+    if (!is_own(mine)) continue;
+    const std::string_view name = string_at(mine.st_name);
+    if (std::ranges::any_of(other.symbols(), [&](const ElfW(Sym) & s) {
+          return looks_elsewhere(s) && other.string_at(s.st_name) == name;
+        }))
+      return name;
+  }
+  return {};
+}
+
+bool elf_file::takes_static_tls_of(const elf_file& owner) const {
+  bool found = false;
+  const std::span<const ElfW(Sym)> all = symbols();
+  each_relocation([&](const ElfW(Rela) & r, std::uint32_t kind) {
+    if (found || kind != static_tls_relocation || symbol_of(r) == 0 || symbol_of(r) >= all.size())
+      return;
+    const ElfW(Sym)& wanted = all[symbol_of(r)];
+    if (wanted.st_shndx != SHN_UNDEF) return;
+    const std::string_view name = string_at(wanted.st_name);
+    found = std::ranges::any_of(owner.symbols(), [&](const ElfW(Sym) & s) {
+      return ELF64_ST_TYPE(s.st_info) == STT_TLS && s.st_shndx != SHN_UNDEF &&
+             owner.string_at(s.st_name) == name;
+    });
+  });
+  return found;
+}
+
 std::string elf_file::is_of_thread() const {
   if (has_thread_locals()) return formatted("{} has thread_local variables", path_);
   // The system's, such as Fortran's run time, use errno around no call that waits.
@@ -308,16 +346,13 @@ std::optional<placed_thread_locals> elf_file::thread_locals_of_executable() cons
   if (!is_executable() || !has_thread_locals() || thread_local_relocations.empty()) return {};
   // Its own, of which the loader is asked all the same: linkers leave none.
   const std::span<const ElfW(Sym)> all = symbols();
-  for (const auto& [where, size] : {std::pair{DT_RELA, DT_RELASZ}, {DT_JMPREL, DT_PLTRELSZ}}) {
-    if (value_of(where) == 0) continue;
-    for (const ElfW(Rela) & r :
-         table<ElfW(Rela)>(offset_of(value_of(where)), value_of(size) / sizeof(ElfW(Rela))))
-      if ((symbol_of(r) == 0 || all[symbol_of(r)].st_shndx != SHN_UNDEF) &&
-          std::ranges::find(thread_local_relocations,
-                            static_cast<std::uint32_t>(ELF64_R_TYPE(r.r_info))) !=
-              thread_local_relocations.end())
-        return {};
-  }
+  bool asks_loader = false;
+  each_relocation([&](const ElfW(Rela) & r, std::uint32_t kind) {
+    if ((symbol_of(r) == 0 || all[symbol_of(r)].st_shndx != SHN_UNDEF) &&
+        std::ranges::find(thread_local_relocations, kind) != thread_local_relocations.end())
+      asks_loader = true;
+  });
+  if (asks_loader) return {};
   const auto at = std::ranges::find(segments(), PT_TLS, &ElfW(Phdr)::p_type);
   const std::size_t alignment = std::max<std::size_t>(at->p_align, 1);
   if (!std::has_single_bit(alignment)) return {};
@@ -382,6 +417,29 @@ std::size_t elf_file::writable_bytes() const noexcept {
       value_of(DT_PLTRELSZ) / sizeof(ElfW(Rela)) * sizeof(void*) + 3 * sizeof(void*);
   const std::size_t rest = writable - std::min(writable, constant);
   return rest - std::min(rest, is_bound_at_once() ? 0 : calls);
+}
+
+// Linkers mark shared objects whose code has such distances, and executables not.
+std::size_t static_tls_bytes(std::span<const elf_file* const> files) {
+  std::size_t all = 0;
+  for (const elf_file* const one : files) {
+    const auto at = std::ranges::find(one->segments(), PT_TLS, &ElfW(Phdr)::p_type);
+    if (at == one->segments().end()) continue;
+    if ((one->value_of(DT_FLAGS) & DF_STATIC_TLS) != 0 ||
+        std::ranges::any_of(files, [&](const elf_file* other) {
+          return other != one && other->takes_static_tls_of(*one);
+        }))
+      all += at->p_memsz + at->p_align;
+  }
+  return all;
+}
+
+void refuse_thread_locals_of(const elf_file& program, const elf_file& library) {
+  if (const std::string_view name = program.thread_local_meant_by(library); !name.empty())
+    throw error(formatted(
+        "{} uses the thread-local variable {} of {}, which was linked as an executable: link that with weftcc "
+        "(mpicc), or start it with --ranks-per-process 1",
+        library.path(), name, program.path()));
 }
 
 }  // namespace weft::process

@@ -94,8 +94,6 @@ class elf_file {
   // It may have been linked by any compiler then.
   [[nodiscard]] std::string_view needed_abi() const;
   [[nodiscard]] elf_calls calls() const noexcept;
-  // Bytes of thread-locals that must lie at a fixed place in every thread; 0 when there are none.
-  [[nodiscard]] std::size_t static_tls_bytes() const noexcept;
   // Whether code of the file runs while it is being relocated.
   [[nodiscard]] bool runs_while_loaded() const;
   [[nodiscard]] bool has_text_relocations() const noexcept;
@@ -116,6 +114,11 @@ class elf_file {
   [[nodiscard]] std::optional<placed_thread_locals> thread_locals_of_executable() const;
   // Whether it looks elsewhere for what has this name.
   [[nodiscard]] bool asks_for(std::string_view name) const;
+  // The name of a thread-local variable of this file that `other` means, too, where this file comes first; empty: there is none. Both may
+  // define it: inline variables of C++ are one.
+  [[nodiscard]] std::string_view thread_local_meant_by(const elf_file& other) const;
+  // Whether code of this file has the distance of a variable of `owner` from the thread pointer.
+  [[nodiscard]] bool takes_static_tls_of(const elf_file& owner) const;
   // What of it belongs to a thread, as words for people, so that a rank that uses it may not change its own; empty: nothing.
   [[nodiscard]] std::string is_of_thread() const;
   // Why a process can hold one copy of it only, as words for people that go on after its name; empty: it can hold many.
@@ -143,6 +146,8 @@ class elf_file {
  private:
   template <class T>
   std::span<const T> table(std::size_t offset, std::size_t count) const;
+  template <class Visit>
+  void each_relocation(Visit&& visit) const;
 
   std::string path_;
   int descriptor_ = -1;
@@ -150,5 +155,12 @@ class elf_file {
   std::size_t size_ = 0;
   std::span<const ElfW(Dyn)> dynamic_;
 };
+
+// Bytes of thread-locals of these files, one copy of each, that must lie at a fixed place in every thread.
+[[nodiscard]] std::size_t static_tls_bytes(std::span<const elf_file* const> files);
+
+// Throws weft::error, with the names, when `library` means a thread-local variable of `program`, an executable: the loader does not know
+// where those of copies lie.
+void refuse_thread_locals_of(const elf_file& program, const elf_file& library);
 
 }  // namespace weft::process

@@ -37,6 +37,12 @@ bool is_debugged() {
   return false;
 }
 
+std::vector<const elf_file*> files_of(std::span<const std::unique_ptr<copied_file>> sources) {
+  std::vector<const elf_file*> files;
+  for (const std::unique_ptr<copied_file>& one : sources) files.push_back(&one->file);
+  return files;
+}
+
 }  // namespace
 
 // --- The program ----------------------------------------------------------------------------------
@@ -49,17 +55,16 @@ image_program::image_program(const std::string& path, const std::vector<std::str
   unordered.push_back(std::make_unique<copied_file>(path));
   for (const std::string& library : libraries)
     unordered.push_back(std::make_unique<copied_file>(library));
-  std::vector<const elf_file*> files;
-  for (const std::unique_ptr<copied_file>& one : unordered) files.push_back(&one->file);
-  for (const std::size_t at : order_of_loading(files)) sources_.push_back(std::move(unordered[at]));
+  for (const std::size_t at : order_of_loading(files_of(unordered)))
+    sources_.push_back(std::move(unordered[at]));
   std::vector<numbered_file> all;
   for (const std::unique_ptr<copied_file>& s : sources_) all.push_back(s->numbered());
   for (const std::unique_ptr<copied_file>& s : sources_) s->prepare(all, debugged_);
   choose_thread_locals();
   bind_names();
-  must_see_all_ = debugged_ || std::ranges::any_of(sources_, [](const auto& s) {
-                    return s->file.static_tls_bytes() != 0 || s->file.has_text_relocations();
-                  });
+  must_see_all_ =
+      debugged_ || static_tls_bytes(files_of(sources_)) != 0 ||
+      std::ranges::any_of(sources_, [](const auto& s) { return s->file.has_text_relocations(); });
   // Each copy has a number of its own.
   rlimit numbers{};
   if (getrlimit(RLIMIT_NOFILE, &numbers) == 0) {
@@ -75,16 +80,8 @@ void image_program::choose_thread_locals() {
   const elf_file& program = sources_.back()->file;
   thread_locals_ = program.thread_locals_of_executable();
   if (!thread_locals_) return;
-  for (const ElfW(Sym) & s : program.symbols()) {
-    if (ELF64_ST_TYPE(s.st_info) != STT_TLS || s.st_shndx == SHN_UNDEF) continue;
-    const std::string_view name = program.string_at(s.st_name);
-    for (const std::unique_ptr<copied_file>& one : sources_)
-      if (one->file.asks_for(name))
-        throw error(formatted(
-            "{} uses the thread-local variable {} of {}, which was linked as an executable: link that with weftcc "
-            "(mpicc), or start it with --ranks-per-process 1",
-            one->file.path(), name, program.path()));
-  }
+  for (const std::unique_ptr<copied_file>& one : sources_)
+    if (&one->file != &program) refuse_thread_locals_of(program, one->file);
   if (!has_room_for_thread_locals())
     throw error(formatted(
         "this process has no room for the thread-local variables of {}: start it with --ranks-per-process 1",
@@ -94,8 +91,7 @@ void image_program::choose_thread_locals() {
 // The program first, then the libraries that it needs, then those that these need, as a loader does. What stands before the C
 // library comes before all of these, as the library does that brings it and is preloaded.
 void image_program::bind_names() {
-  std::vector<const elf_file*> files;
-  for (const std::unique_ptr<copied_file>& s : sources_) files.push_back(&s->file);
+  const std::vector<const elf_file*> files = files_of(sources_);
   order_ = {files.size() - 1};
   for (std::size_t i = 0; i + 1 < files.size(); ++i)
     if (files[i]->soname() == process_library || files[i]->soname() == mpich_process_library)
@@ -137,13 +133,11 @@ std::string image_program::failure_text(std::string_view reason) const {
   const std::string what =
       formatted("cannot load copy {} of {}", loaded_ + 1, sources_.back()->file.path());
   if (reason.find("static TLS") != reason.npos) {
-    std::size_t each = 0;
-    for (const std::unique_ptr<copied_file>& s : sources_) each += s->file.static_tls_bytes();
     return formatted(
         "{}: its thread_local variables of model initial-exec take {} bytes of each thread's "
         "static space, and glibc.rtld.optional_static_tls in GLIBC_TUNABLES sets aside too little; "
         "compile without -ftls-model=initial-exec, or run with --ranks-per-process 1",
-        what, each);
+        what, static_tls_bytes(files_of(sources_)));
   }
   if (reason.find("map") != reason.npos || reason.find("memory") != reason.npos) {
     // A limit on memory is reached long before that on mappings.

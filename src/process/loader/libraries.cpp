@@ -55,6 +55,9 @@ constexpr std::array harmless{
     "libdw.",     "libjemalloc.", "libtcmalloc", "libX11.",    "libxcb",        "libGL",
     "libdrm.",    "libcuda.",     "libcudart."};
 
+// Threads of theirs run what all ranks give them. oneTBB's are those of std::execution::par, too.
+constexpr std::array with_threads{"libtbb.", "libtbb_debug.", "libglib-2.0."};
+
 // What each library has for its own start and end.
 constexpr std::size_t harmless_data_bytes = 64;
 
@@ -236,6 +239,10 @@ opened_library_choice choose_opened(const elf_file& file, const library_list_set
   if (!is_in(name_of(path), run_time) && std::ranges::any_of(file.needed(), uses))
     return {true, {}};
   return {false, state_of(path, file, is)};
+}
+
+bool has_threads_of_process(std::string_view path) {
+  return is_in(name_of(path), with_threads);
 }
 
 std::string text_of(const library_choice::shared_state& one) {

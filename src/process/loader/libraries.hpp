@@ -46,6 +46,9 @@ struct opened_library_choice {
     const elf_file& file, const library_list_settings& how,
     const std::function<bool(std::string_view)>& is_private);
 
+// Whether it is a library that calls functions of its user on threads of its own, of which there are some for the whole process.
+[[nodiscard]] bool has_threads_of_process(std::string_view path);
+
 // One line for a person.
 [[nodiscard]] std::string text_of(const library_choice::shared_state& one);
 

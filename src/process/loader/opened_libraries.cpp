@@ -285,6 +285,9 @@ opened_libraries::opened& opened_libraries::collect(const std::string& path,
   opened& one = *fresh.back();
   const elf_file& file = one.source.file;
   check_interface(file, linked(openmpi_library, {}) != nullptr);
+  if (const elf_file& program = *program_.files.back().file;
+      program.is_executable() && program.has_thread_locals())
+    refuse_thread_locals_of(program, file);
   for (const std::uint64_t index : file.needed()) {
     const std::string name(file.string_at(index));
     if (linked(name, {}) != nullptr) continue;

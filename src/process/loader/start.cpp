@@ -122,8 +122,11 @@ void put_interface_before_libweft(host_request& request, std::span<const std::st
 }
 
 void make_room_for_static_tls(host_request& request, const elf_file& program, int ranks) {
-  std::size_t each = program.static_tls_bytes();
-  for (const std::string& library : request.libraries) each += elf_file(library).static_tls_bytes();
+  std::vector<elf_file> libraries;
+  for (const std::string& library : request.libraries) libraries.emplace_back(library);
+  std::vector<const elf_file*> files{&program};
+  for (const elf_file& library : libraries) files.push_back(&library);
+  const std::size_t each = static_tls_bytes(files);
   if (each == 0) return;
   const char* const before = std::getenv("GLIBC_TUNABLES");
   const std::size_t all = each * static_cast<std::size_t>(ranks) + static_tls_spare_bytes;
@@ -162,6 +165,18 @@ void look_at_tools(const std::string& program) {
         program, program);
 }
 
+// A thread that runs code of several ranks has room for the thread-local variables of one copy of an executable.
+void refuse_threads_of_process(const elf_file& program, std::span<const std::string> loaded,
+                               std::span<const std::string> own) {
+  for (const std::string& path : loaded)
+    if (has_threads_of_process(path) &&
+        std::ranges::find(own, std::filesystem::absolute(path).string()) == own.end())
+      throw error(formatted(
+          "{} has thread-local variables and was linked as an executable, and {} calls it on threads of all ranks: link it "
+          "with weftcc (mpicc), or start it with --ranks-per-process 1",
+          program.path(), path));
+}
+
 void become_host(int argc, char** argv) {
   // A program that runs with the rights of another user does not become the host, which was not made for that.
   if (::getauxval(AT_SECURE) != 0) return;
@@ -178,12 +193,14 @@ void become_host(int argc, char** argv) {
   if (how.check)
     for (const library_choice::shared_state& one : libraries.shared)
       log_line("check: {}", text_of(one));
+  const bool has_thread_locals = program.is_executable() && program.has_thread_locals();
+  if (has_thread_locals) refuse_threads_of_process(program, loaded, libraries.own);
   request.libraries = std::move(libraries.own);
   const int ranks_at_most =
       ranks != 0 ? ranks : static_cast<int>(machine_topology().threads.size());
   make_room_for_static_tls(request, program, ranks_at_most);
   put_interface_before_libweft(request, loaded);
-  const std::string host = host_path(program.is_executable() && program.has_thread_locals());
+  const std::string host = host_path(has_thread_locals);
   // The copies are found by their numbers, and MPI in the host's own folder, also what a program opens later; but where messages
   // go over another MPI, that one's own library is wanted.
   const std::string of_interface =

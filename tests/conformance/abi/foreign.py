@@ -173,6 +173,11 @@ def main(folder):
     small = compiled(folder / "small_tls", HELLO.replace("int main", SMALL_STACKS + "int main"), "-DCALL=if (threads_of_small_stacks() != 0) return 1",
                      *link, "-pthread")
     expect("threads of small stacks", run(WEFTRUN, "-n", 3, small, 1), 0, right)
+    # A library's, whose distance from the thread pointer the executable has: each copy takes some of what the C library sets aside.
+    owner = compiled(folder / "libowner_tls.so", "__thread char of_library[1000] = {7};", "-shared", "-fPIC")
+    user = compiled(folder / "user_tls", "extern __thread char of_library[1000];" + HELLO, "-DCALL=if (of_library[0]++ != 7) return 1", *link, owner,
+                    f"-Wl,-rpath,{folder}")
+    expect("a library's thread-local variable in an executable", run(WEFTRUN, "-n", 8, user, 1), 0, "weft 36 of 8\n")
 
     in_system(folder, link, right)
 
@@ -192,6 +197,33 @@ def main(folder):
            f"has the thread-local variable of_executable, which {user} uses")
     expect("the same in one process", run(WEFTRUN, "-n", 3, "--processes", 1, known, 1), 2, "",
            f"{user} uses the thread-local variable of_executable of {known}")
+    # Both define it, as two files do that include a header with an inline variable: it is one.
+    both_define = "__thread int of_executable __attribute__((weak)) = 4;"
+    definer = compiled(folder / "libtls_definer.so", both_define + "int begin(void) { return of_executable++ - 4; }", "-shared", "-fPIC")
+    defined = compiled(folder / "defined_tls", both_define + "int begin(void);" + HELLO, "-DCALL=if (begin() != 0 || of_executable != 5) return 1", *link,
+                       definer, f"-Wl,-rpath,{folder}")
+    expect("a thread-local variable that a library defines, too", run(WEFTRUN, "-n", 3, defined, 1), 0, right,
+           f"has the thread-local variable of_executable, which {definer} uses")
+    expect("that in one process", run(WEFTRUN, "-n", 3, "--processes", 1, defined, 1), 2, "",
+           f"{definer} uses the thread-local variable of_executable of {defined}")
+    opens = ("#include <dlfcn.h>\n__thread int of_executable;" + HELLO).replace("int main", """
+int opened(const char* path) {
+  void* const library = dlopen(path, RTLD_NOW);
+  if (library == NULL) return fputs(dlerror(), stderr), fputs("\\n", stderr), 1;
+  return ((int (*)(void))dlsym(library, "begin"))();
+}
+int main""")
+    opening = compiled(folder / "opening_tls", opens, "-DCALL=if (opened(argv[1]) != 0) return 1", *link, "-rdynamic", "-ldl")
+    plugin = folder / "libtls_user.so"
+    expect("a plugin that uses a thread-local variable", run(WEFTRUN, "-n", 3, opening, plugin), 0, right,
+           "exports thread-local variables, calls dlopen() and was linked as an executable: each rank gets a process of its own")
+    code, _, errors = run(WEFTRUN, "-n", 3, "--processes", 1, opening, plugin)
+    if code != 1 or f"{plugin} uses the thread-local variable of_executable of {opening}, which was linked as an executable" not in errors:
+        failures.append(f"such a plugin in one process: {code}\n{errors}")
+    pool = compiled(folder / "libtbb.so.12", "int begin(void) { return 0; }", "-shared", "-fPIC", "-Wl,-soname,libtbb.so.12")
+    pooled = compiled(folder / "pooled_tls", "int begin(void);" + HELLO, "-DCALL=if (begin() != 0) return 1", *link, pool, f"-Wl,-rpath,{folder}")
+    expect("threads that all ranks share", run(WEFTRUN, "-n", 3, pooled, 1), 0, right, f"{pool} calls it on threads of all ranks: each rank gets a process")
+    expect("these in one process", run(WEFTRUN, "-n", 3, "--processes", 1, pooled, 1), 2, "", f"{pool} calls it on threads of all ranks: link it with weftcc")
     # What cannot run.
     unknown = compiled(folder / "unknown", "int MPI_Frobnicate(int);" + HELLO, "-DCALL=MPI_Frobnicate(1)", other / "libmpi_abi.so.1")
     expect("a function that does not exist", run(WEFTRUN, "-n", 3, unknown), 2, "", "calls MPI_Frobnicate(), which weft's libmpi_abi.so.1 does not have")
