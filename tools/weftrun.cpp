@@ -400,21 +400,32 @@ weft::job_request request_of_mpirun(const std::string& name,
   return request;
 }
 
-// More ranks than one process can hold copies for. A seeded schedule has one process: there the loader names the limit.
+// More ranks than one process can hold copies for, or threads. A seeded schedule has one process: there the loader names the limit.
 void divide_many_ranks(weft::job_program& one) {
-  constexpr int looked_at_min = 500;  // Fewer fit in any case, and their start is not to wait.
-  if (one.how.ranks < looked_at_min || one.how.schedule) return;
+  constexpr int looked_at_min =
+      500;  // Fewer copies fit in any case, and their start is not to wait.
+  if (one.how.ranks <= weft::ranks_with_threads_max || one.how.schedule) return;
+  const std::vector<std::string> command = in_its_directory(one);
   const auto limit = static_cast<int>(weft::process::limit_of_mappings());
+  int at_most = 0;
+  std::string why;
+  if (weft::ranks_have_threads(command)) {
+    at_most = weft::ranks_with_threads_max;
+    why = "each rank has a thread, for its thread-local variables";
+  } else if (one.how.ranks >= looked_at_min) {
+    at_most = weft::ranks_of_one_process(command, limit);
+    why = weft::formatted("vm.max_map_count is {}", limit);
+  } else {
+    return;
+  }
   const int hosts = std::max(static_cast<int>(weft::host_names(one.how).size()), 1);
-  const int at_most = weft::ranks_of_one_process(in_its_directory(one), limit);
   const int each = weft::ranks_of_each_process(one.how.ranks, hosts, at_most);
   if (each == 0) return;
   one.how.ranks_per_process = each;
-  std::fprintf(
-      stderr,
-      "weftrun: %d ranks of %s get processes of %d each: one holds at most %d, since vm.max_map_count is %d; "
-      "--processes or --ranks-per-process chooses\n",
-      one.how.ranks, one.command.front().c_str(), each, at_most, limit);
+  std::fprintf(stderr,
+               "weftrun: %d ranks of %s get processes of %d each: one holds at most %d, since %s; "
+               "--processes or --ranks-per-process chooses\n",
+               one.how.ranks, one.command.front().c_str(), each, at_most, why.c_str());
 }
 
 // Programs of which no process can hold several copies.
@@ -430,8 +441,7 @@ void give_processes_to_ranks(weft::job_request& request) {
     if (!is_free(one) || one.how.ranks == 1) continue;
     weft::options how = request.how;
     how.ranks = one.how.ranks;
-    const std::string why =
-        weft::why_one_rank(in_its_directory(one), how, request.programs.size() == 1);
+    const std::string why = weft::why_one_rank(in_its_directory(one), how);
     if (why.empty()) {
       divide_many_ranks(one);
       continue;

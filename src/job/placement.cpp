@@ -13,10 +13,13 @@
 #include "base/rank_map.hpp"
 #include "base/settings.hpp"
 #include "base/topology.hpp"
+#include "job/worker_of_rank.hpp"
 #include "weft/error.hpp"
 
 namespace weft::detail {
 namespace {
+
+bool each_rank_has_worker = false;  // Written before there are other threads.
 
 // Why workers of this job stay on their threads although options::moving lets them move; empty: they need not.
 std::string why_bound(const options& how) {
@@ -83,8 +86,12 @@ placement place_in_one_process(options& how) {
     how.workers = std::max(cores, moving_workers(how.ranks, cores, 1));
   if (how.workers == 0) how.workers = how.ranks == 0 ? cores : std::min(cores, how.ranks);
   if (how.ranks == 0) how.ranks = how.workers;
-  how.workers = std::min(how.workers, how.ranks);
+  how.workers = each_rank_has_worker ? how.ranks : std::min(how.workers, how.ranks);
   if (how.schedule) {
+    if (each_rank_has_worker && how.ranks > 1)
+      throw error(
+          "a schedule has one worker, and each rank of this program needs one of its own, for its thread-local variables: build it "
+          "with weftcc (mpicc), or leave out the schedule");
     how.workers = 1;  // One interleaving is one thread.
     how.helpers = 0;
   }
@@ -177,16 +184,18 @@ placement place_in_processes(options& how, bootstrap& between, const std::string
   const topology& machine = machine_topology();
   between.put(run + "settings", settings_in_common(how));
   between.put(run + "cores", list_of_cores(machine));
-  between.put(run + "moving", how.moving);  // Programs of one job may differ.
+  // Programs of one job may differ, and a process of one rank differs from others of its program.
+  constexpr const char* of_rank = "of-rank";
+  between.put(run + "workers", each_rank_has_worker ? of_rank : how.moving);
   tell_faces(between, run);
   between.fence();
   std::vector<std::string> settings;
   std::vector<std::string> cores;
-  std::vector<bool> moves;
+  std::vector<std::string> workers;
   for (int p = 0; p < processes; ++p) {
     settings.push_back(between.get(p, run + "settings"));
     cores.push_back(between.get(p, run + "cores"));
-    moves.push_back(between.get(p, run + "moving") != "off");
+    workers.push_back(between.get(p, run + "workers"));
   }
   const auto processes_of_host = [&](int of) {
     int count = 0;
@@ -213,10 +222,12 @@ placement place_in_processes(options& how, bootstrap& between, const std::string
     const job_part& part = parts[i];
     const int ranks_at_most = (part.ranks + part.processes - 1) / part.processes;
     const auto workers_of = [&](int p) {
+      const std::string& its = workers[static_cast<std::size_t>(p)];
+      if (its == of_rank) return ranks_at_most;
       int wanted = how.workers;
       if (wanted == 0) {
         wanted = static_cast<int>(share_of(p, between, cores).count);
-        if (moves[static_cast<std::size_t>(p)] && ranks_at_most > wanted)
+        if (its != "off" && ranks_at_most > wanted)
           wanted = std::max(wanted, moving_workers(ranks_at_most, wanted, processes_of_host(p)));
       }
       return std::min(wanted, ranks_at_most);
@@ -245,6 +256,10 @@ placement place_in_processes(options& how, bootstrap& between, const std::string
 }
 
 }  // namespace
+
+void give_each_rank_a_worker() noexcept {
+  each_rank_has_worker = true;
+}
 
 placement place_ranks(options& how, bootstrap* between, const std::string& run) {
   if (between == nullptr || between->process_count() == 1) return place_in_one_process(how);

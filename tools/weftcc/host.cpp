@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "base/forked_child.hpp"
-#include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/private_code.hpp"
 #include "base/settings.hpp"
 #include "base/topology.hpp"
+#include "job/worker_of_rank.hpp"
 #include "process/files/descriptors.h"
 #include "process/files/host_locks.h"
 #include "process/files/host_program_path.h"
@@ -79,15 +79,6 @@ void keep_freed_memory(int ranks) {
   ::mallopt(M_TRIM_THRESHOLD, std::min(ranks, kept_most / kept_of_rank) * kept_of_rank);
 }
 
-// Each rank has a worker, which is a thread. No other thread runs the program's code: a helper, which steals chunks, has no
-// thread-local variables of the program.
-void give_threads_to_ranks(weft::options& how) {
-  how.helpers = 0;
-  if (how.workers != 0) return;
-  // One for each rank of a process, however these are divided; where nobody says how many ranks, one for each core.
-  how.workers = how.ranks != 0 || how.ranks_per_process > 1 ? weft::workers_max : cores();
-}
-
 int run(int argc, char** argv) {
   static const weft::process::host_request request = take_request();
   ::weft_set_program_path(request.program.c_str());
@@ -111,7 +102,10 @@ int run(int argc, char** argv) {
     how.moving = "off";
     weft::log_line("moving: workers stay on their threads, since {}", why);
   }
-  if (program.needs_thread_of_rank()) give_threads_to_ranks(how);
+  if (program.needs_thread_of_rank()) {
+    weft::detail::give_each_rank_a_worker();
+    how.helpers = 0;  // They steal chunks, and have no thread-local variables of the program.
+  }
   return weft::process::run_program(how, argc, argv, [&](int) {
     ::weft_accept_signals();
     auto copy = std::make_shared<weft::process::image>(program.load());

@@ -252,7 +252,7 @@ bool is_of_other_compiler(const std::string& path) {
 
 // Of an executable with thread-local variables, what stands against a thread for each rank, in words; empty: nothing does.
 std::string why_no_threads(const process::elf_file& program, const std::string& path,
-                           const options& how, bool is_only) {
+                           const options& how) {
   if (const std::string why = program.why_only_copy(); !why.empty()) return why;
   std::set<std::string> files;
   std::vector<mpi_use> uses;
@@ -280,13 +280,10 @@ std::string why_no_threads(const process::elf_file& program, const std::string& 
           "exports thread-local variables and was linked as an executable, and {} calls dlopen()",
           one);
   }
-  // A worker for each rank otherwise, of which all processes of a job have the same number.
-  if (!is_only || how.schedule || (how.workers != 0 && how.workers < how.ranks))
+  if (how.schedule || (how.workers != 0 && how.workers < how.ranks))
     return formatted(
         "has thread-local variables and was linked as an executable, so that a worker has one rank, {}",
-        !is_only       ? "in a job of several programs"
-        : how.schedule ? "with a schedule, which has one worker"
-                       : "with fewer workers than ranks");
+        how.schedule ? "with a schedule, which has one worker" : "with fewer workers than ranks");
   return "";
 }
 
@@ -304,8 +301,7 @@ std::string preloaded_with_openmpi() {
 
 }  // namespace
 
-std::string why_one_rank(const std::vector<std::string>& command, const options& how,
-                         bool is_only) {
+std::string why_one_rank(const std::vector<std::string>& command, const options& how) {
   const std::string path = path_of(command.front());
   try {
     const process::elf_file program(path, process::elf_file::form::any_program);
@@ -321,7 +317,7 @@ std::string why_one_rank(const std::vector<std::string>& command, const options&
     constexpr const char* remedy =
         ": each rank gets a process of its own; ranks share one when its objects are compiled with weftcc (mpicc)";
     if (program.is_executable() && program.has_thread_locals())
-      if (const std::string why = why_no_threads(program, path, how, is_only); !why.empty())
+      if (const std::string why = why_no_threads(program, path, how); !why.empty())
         return why + remedy;
     // What speaks Open MPI's interface is each rank's own, and would come before it.
     if (const std::string tool = preloaded_with_openmpi();
@@ -391,6 +387,17 @@ std::vector<process::elf_file> files_of_copy(const std::string& path) {
 }
 
 }  // namespace
+
+bool ranks_have_threads(const std::vector<std::string>& command) {
+  try {
+    const std::string path = path_of(command.front());
+    const process::elf_file program(path, process::elf_file::form::any_program);
+    return program.is_executable() && program.has_thread_locals() &&
+           (has_description(program) || is_of_other_compiler(path));
+  } catch (const error&) {  // None that the kernel would start so.
+    return false;
+  }
+}
 
 int ranks_of_one_process(const std::vector<std::string>& command, int limit) {
   try {

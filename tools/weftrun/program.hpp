@@ -18,8 +18,13 @@ inline constexpr int status_not_found = 127;
 std::string not_built_with_weft(const std::vector<std::string>& command);
 
 // Of a program whose ranks need a process each, what it is or does, and what becomes of it; empty for any other. `how` is as the
-// user has it; `is_only` where the job has no other program.
-std::string why_one_rank(const std::vector<std::string>& command, const options& how, bool is_only);
+// user has it.
+std::string why_one_rank(const std::vector<std::string>& command, const options& how);
+
+// Whether each rank of this program has a thread for itself where several share a process, for the thread-local variables of an
+// executable. Two threads that exchange messages have a ring between them, so a process has few of them.
+bool ranks_have_threads(const std::vector<std::string>& command);
+inline constexpr int ranks_with_threads_max = 64;
 
 // How many ranks one process holds whose ranks have copies of this program, where the kernel allows a process `limit` mappings; of
 // others ranks_max.

@@ -253,7 +253,7 @@ void image::construct(int argc, char** argv, char** environment) {
   if (!place_thread_locals(thread_locals_))
     throw error(
         "the program has thread-local variables and was linked as an executable, so that each rank needs a worker of its own, and two "
-        "ranks share one: --workers N, for N ranks of a process, or --ranks-per-process 1");
+        "ranks share one: start it with --ranks-per-process 1");
   opened_->set_words(argc, argv, environment);
   // Once more: what all ranks share may have changed since, as standard output does when ranks begin.
   for (const copied_variable& v : variables_) std::memcpy(v.to, v.from, v.size);

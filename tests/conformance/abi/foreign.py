@@ -170,6 +170,15 @@ def main(folder):
     # Each rank has a thread for itself, whose thread-local variables are its own.
     tls = compiled(folder / "tls", HELLO, *link)
     expect("thread-local variables", run(WEFTRUN, "-n", 3, tls), 0, right)
+
+    for shape in ("--processes", 2), ("--pin", "off"), ("--workers", 2, "--processes", 1), ("--pin", "off", "--processes", 2, "--map", "cyclic"):
+        expect(f"thread-local variables, {shape}", run(WEFTRUN, "-n", 3, *shape, tls), 0, right)
+    expect("thread-local variables in two programs", run(WEFTRUN, "-n", 2, tls, ":", "-n", 1, tls), 0, right)
+    expect("a program with thread-local variables and one without", run(WEFTRUN, "-n", 2, tls, ":", "-n", 1, hello), 0, right)
+    expect("thread-local variables and a schedule", run(WEFTRUN, "-n", 3, "--schedule", 1, "--processes", 1, tls), 2, "",
+           "a schedule has one worker, and each rank of this program needs one of its own")
+    expect("many ranks with thread-local variables", run(WEFTRUN, "-n", 65, tls), 0, "weft 2145 of 65\n",
+           "get processes of 33 each: one holds at most 64, since each rank has a thread")
     small = compiled(folder / "small_tls", HELLO.replace("int main", SMALL_STACKS + "int main"), "-DCALL=if (threads_of_small_stacks() != 0) return 1",
                      *link, "-pthread")
     expect("threads of small stacks", run(WEFTRUN, "-n", 3, small, 1), 0, right)
@@ -186,8 +195,6 @@ def main(folder):
     expect("at a fixed address", run(WEFTRUN, "-n", 3, fixed), 0, right, "is linked at a fixed address (-no-pie)")
     expect("thread-local variables and fewer workers", run(WEFTRUN, "-n", 3, "--workers", 2, tls), 0, right,
            "so that a worker has one rank, with fewer workers than ranks: each rank gets a process of its own")
-    expect("fewer workers, in one process", run(WEFTRUN, "-n", 3, "--processes", 1, "--workers", 2, tls), 1, "",
-           "each rank needs a worker of its own, and two ranks share one")
     large_tls = compiled(folder / "large_tls", "__thread char large[80000];" + HELLO, "-DCALL=large[argc] = 1", *link)
     expect("many thread-local variables", run(WEFTRUN, "-n", 3, large_tls), 0, right, "bytes of thread-local variables, aligned to")
     user = compiled(folder / "libtls_user.so", "extern __thread int of_executable; int begin(void) { return of_executable; }", "-shared", "-fPIC")
