@@ -47,10 +47,8 @@ const pthread_attr_t* with_room(const pthread_attr_t* attributes, pthread_attr_t
   std::size_t size = 0;
   if (room == 0 || attributes == nullptr || pthread_attr_getstack(attributes, &low, &size) != 0)
     return attributes;
-  // What nobody has set ends at address 0.
-  if (reinterpret_cast<std::uintptr_t>(low) + size != 0) return attributes;
-  // 0: nobody has set the size either.
-  if (pthread_attr_getstacksize(attributes, &size) != 0 || size == 0) return attributes;
+  // Where nobody has set the size it is 0 here; a stack whose memory nobody has given ends at address 0.
+  if (size == 0 || reinterpret_cast<std::uintptr_t>(low) + size != 0) return attributes;
   more = *attributes;  // What it points to stays the program's: it is not destroyed.
   return pthread_attr_setstacksize(&more, size + room) == 0 ? &more : attributes;
 }
