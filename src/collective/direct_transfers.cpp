@@ -21,12 +21,25 @@ void opened_memory::add(std::span<const std::byte> memory, peer_access peers) {
   regions_[count_++] = open.back().remote();
 }
 
-// It names its memory; whose memory that is, is not believed.
-comm::remote_memory direct_transfers::region_of(int subgroup, std::size_t index) const {
+// Later meetings of the same collective say nothing: they leave the data there, and not their size.
+void direct_transfers::note_opened() const {
   subgroup_meetings& all = meetings();
-  // Later meetings of the same collective say nothing, and leave it there.
-  const meeting_slot& said = all.of(process_of(subgroup)).said[all.opened_in % 2];
+  for (const subgroup& s : c_.subgroups) {
+    if (&s == &c_.subgroups[static_cast<std::size_t>(c_.here)]) continue;
+    subgroup_meetings::other& other = all.of(s.process);
+    other.opened_bytes = other.said[all.opened_in % 2].size;
+  }
+}
+
+// It names its memory; whose memory that is, is not believed.
+std::optional<comm::remote_memory> direct_transfers::region_of(int subgroup,
+                                                               std::size_t index) const {
+  subgroup_meetings& all = meetings();
+  const subgroup_meetings::other& other = all.of(process_of(subgroup));
   comm::remote_memory memory;
+  if ((index + 1) * sizeof memory > other.opened_bytes) [[unlikely]]
+    return std::nullopt;
+  const meeting_slot& said = other.said[all.opened_in % 2];
   std::memcpy(static_cast<void*>(&memory), said.data + index * sizeof memory, sizeof memory);
   const comm::address there = c_.of.ways->address_of(
       c_.to(c_.subgroups[static_cast<std::size_t>(subgroup)].members[0]).number);
@@ -63,6 +76,19 @@ void direct_transfers::on_ended(void* of, const comm::event& happened) noexcept 
   if (happened.result != comm::outcome::complete) transfers.failed_ = true;
 }
 
+template <class Holds>
+void direct_transfers::wait_for(const Holds& holds) {
+  worker& here = *leader().home;
+  here.wait_until([&] { return holds() || here.is_unwinding(); }, what_, false);
+  if (!holds()) [[unlikely]]
+    here.check_stopped();
+}
+
+// The job's end waits for these, too: begin_read().
+void direct_transfers::wait_for_own() {
+  if (pending_ != 0) leader().home->wait_until([&] { return pending_ == 0; }, what_, false);
+}
+
 template <class Post>
 void direct_transfers::start(const Post& post) {
   worker& here = *leader().home;
@@ -70,14 +96,16 @@ void direct_transfers::start(const Post& post) {
   here.check_stopped();
   mine.begin_read();
   ++pending_;
-  status answer = status::failed;
-  try {
-    answer = remote::post_in_wait(
-        here, [&] { return post(mine); }, [&] { return what_; });
-  } catch (...) {
-    --pending_;
-    mine.end_read();
-    throw;
+  status answer = post(mine);
+  if (answer == status::retry) {
+    const worker_device::awake until_there_is_room(network::of(here));
+    // The condition is looked at once more after it was true: it must not post again then.
+    here.wait_until(
+        [&] {
+          if (answer == status::retry) answer = post(mine);
+          return answer != status::retry;
+        },
+        what_, false);
   }
   if (answer == status::posted) return;
   --pending_;
@@ -89,7 +117,10 @@ void direct_transfers::read(int subgroup, std::size_t region, std::size_t offset
                             std::span<std::byte> into) {
   if (into.empty() || failed_) return;
   comm::get wanted;
-  wanted.from = region_of(subgroup, region);
+  const auto memory = region_of(subgroup, region);
+  if (!memory) [[unlikely]]
+    return void(failed_ = true);
+  wanted.from = *memory;
   wanted.offset = offset;
   wanted.data = into;
   start([&](const remote::port& mine) { return mine.try_read<&on_ended>(wanted, this); });
@@ -99,14 +130,17 @@ void direct_transfers::write(int subgroup, std::size_t region, std::size_t offse
                              std::span<const std::byte> from) {
   if (from.empty() || failed_) return;
   comm::put wanted;
-  wanted.to = region_of(subgroup, region);
+  const auto memory = region_of(subgroup, region);
+  if (!memory) [[unlikely]]
+    return void(failed_ = true);
+  wanted.to = *memory;
   wanted.offset = offset;
   wanted.data = from;
   start([&](const remote::port& mine) { return mine.try_write<&on_ended>(wanted, this); });
 }
 
 void direct_transfers::wait() {
-  if (pending_ != 0) leader().home->wait_until([&] { return pending_ == 0; }, what_);
+  wait_for_own();
   leader().home->check_stopped();
   if (failed_) [[unlikely]] {
     throw_reason(c_, leader(), what_);
@@ -117,21 +151,26 @@ void direct_transfers::wait() {
 
 void direct_transfers::meet_again() {
   wait();
-  subgroups_meeting now(c_, call_, rank_, what_);
-  for_each_other([&](int subgroup) { now.say(subgroup, {}); });
-  for_each_other([&](int subgroup) { static_cast<void>(now.hear(subgroup)); });
+  --meetings_left_;
+  tell_ended(false);
+  if (!wait_for_others()) [[unlikely]]
+    throw another_has_failed{};
 }
 
 // --- The end -----------------------------------------------------------------------------------
 
 void direct_transfers::tell_ended(bool failed) {
   subgroups_meeting now(c_, call_, rank_, what_);
-  for_each_other([&](int subgroup) {
-    if (failed)
-      now.say_failed(subgroup);
-    else
-      now.say(subgroup, {});
-  });
+  for_each_other([&](int subgroup) { now.tell(subgroup, failed); });
+}
+
+// The others come to each meeting, and so does this subgroup. None of its words needs an answer before the next.
+void direct_transfers::leave_run() {
+  wait_for_own();
+  for (; meetings_left_ > 0; --meetings_left_) tell_ended(true);
+  tell_ended(true);
+  static_cast<void>(wait_for_others());
+  meetings().open.clear();
 }
 
 bool direct_transfers::wait_for_others() {
@@ -141,50 +180,59 @@ bool direct_transfers::wait_for_others() {
   for_each_other([&](int subgroup) {
     const meeting_slot& said = all.of(process_of(subgroup)).said[all.sequence % 2];
     const auto came = [&] { return said.sequence == all.sequence; };
-    if (!came()) {
-      leader().home->wait_until([&] { return came() || is_dead(subgroup); }, what_);
-      leader().home->check_stopped();
-    }
+    if (!came()) wait_for([&] { return came() || is_dead(subgroup); });
     if (!came() || said.digest != digest) good = false;
   });
-  all.open.clear();
   return good;
 }
 
 void direct_transfers::end() {
-  if (wait_for_others()) [[likely]]
-    return;
+  const bool good = wait_for_others();
+  meetings().open.clear();
+  if (!good) [[unlikely]]
+    throw_of_another();
+}
+
+void direct_transfers::throw_of_another() {
   check_subgroups_alive(c_, call_.name);
   throw_reason(c_, leader(), what_);
+  if (!c_.failed.load(std::memory_order_relaxed))  // Relaxed: the text is read under a lock.
+    throw error(std::string(call_.name) +
+                ": another process has failed in it and does not say why");
   throw_failed(c_, call_.name);
 }
 
 // This subgroup fails in the first meeting, and others may be past it and write to memory here. So they are told, and then
 // asked. Who answers knows by then that the communicator is broken, and does not begin to write any more; had it begun
-// before, then what it said in the meeting has come before its answer, and it tells when it has ended.
+// before, then what it said in the meeting has come before its answer, and it tells when it has ended. The other ranks here
+// leave after that: the communicator breaks when this has thrown.
 void direct_transfers::leave(bool written) {
   subgroup_meetings& all = meetings();
   const std::uint32_t sequence = all.sequence;
   const std::uint64_t digest = all.digest_of(call_);
   worker& here = *leader().home;
+  const struct conversation {
+    communicator_state& of;
+    explicit conversation(communicator_state& c) : of(c) { ++of.conversations; }
+    ~conversation() { --of.conversations; }
+  } keeps_all_here(c_);
   if (written) {
-    break_communicator(here, c_, peer_failure(c_, rank_, call_));
+    note_failure(c_, peer_failure(c_, rank_, call_));
     c_.of.subgroups->tell_broken(here, c_, c_.failure);  // Also when somebody else broke it.
   }
   tell_ended(true);
   for_each_other([&](int subgroup) {
     if (!written || is_dead(subgroup)) return;
-    const auto wait_for = [&](const auto& came) {
-      here.wait_until([&] { return came() || is_dead(subgroup); }, what_);
-      here.check_stopped();
+    const auto wait_for_it = [&](const auto& came) {
+      wait_for([&] { return came() || is_dead(subgroup); });
     };
     const int its_leader = c_.subgroups[static_cast<std::size_t>(subgroup)].members[0];
     const remote_subgroups::call_question asked(*c_.of.subgroups, leader(), c_.to(its_leader),
                                                 c_.context, sequence);
-    wait_for([&] { return asked.is_answered(); });
+    wait_for_it([&] { return asked.is_answered(); });
     const std::array<meeting_slot, 2>& said = all.of(process_of(subgroup)).said;
     if (said[sequence % 2].sequence == sequence && said[sequence % 2].digest == digest)
-      wait_for([&] { return said[(sequence + 1) % 2].sequence == sequence + 1; });
+      wait_for_it([&] { return said[(sequence + 1) % 2].sequence == sequence + 1; });
   });
   all.open.clear();
 }

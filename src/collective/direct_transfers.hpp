@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "collective/subgroups_meeting.hpp"
@@ -63,6 +64,9 @@ class direct_transfers {
       // Relaxed: this worker sets it. Nobody begins to write once it is told: see leave().
       if (c_.cut_off.load(std::memory_order_relaxed)) [[unlikely]]
         throw_failed(c_, call_.name);
+      note_opened();
+      // The leader may go on later, in a fiber of its own: until then nobody here leaves either.
+      c_.at(c_.local()[0]).moving = true;
     } catch (const job_stopped&) {
       throw;
     } catch (...) {
@@ -73,22 +77,26 @@ class direct_transfers {
   // Between memory here and the bytes at `offset` of the region that the subgroup has opened to this one.
   void read(int subgroup, std::size_t region, std::size_t offset, std::span<std::byte> into);
   void write(int subgroup, std::size_t region, std::size_t offset, std::span<const std::byte> from);
-  // A meeting within run(): all have read and written what they do before it.
+  // A meeting within run(): all have read and written what they do before it. All come, also those that have failed.
   void meet_again();
   // Returns when what was begun to be read and written has been.
   void wait();
   // Waits for reads and writes, and tells the others that they have ended, or throws why they have not: then, too, the
-  // others know, and none of them uses memory of this subgroup any more. `work` reads and writes.
+  // others know, and none of them uses memory of this subgroup any more. `work` reads and writes, and calls meet_again()
+  // so many times.
   template <class Work>
-  void run(const Work& work) {
+  void run(const Work& work, int meetings = 0) {
+    meetings_left_ = meetings;
     try {
       work();
       wait();
     } catch (const job_stopped&) {
       throw;
+    } catch (const another_has_failed&) {
+      leave_run();
+      throw_of_another();
     } catch (...) {
-      tell_ended(true);
-      wait_for_others();
+      leave_run();
       throw;
     }
     tell_ended(false);
@@ -97,6 +105,8 @@ class direct_transfers {
   void end();
 
  private:
+  struct another_has_failed {};
+
   template <class Visit>
   void for_each_other(const Visit& visit) {
     const int count = static_cast<int>(c_.subgroups.size());
@@ -107,13 +117,22 @@ class direct_transfers {
     return c_.subgroups[static_cast<std::size_t>(subgroup)].process;
   }
   [[nodiscard]] rank_state& leader() const noexcept { return *c_.at(c_.local()[0]).rank; }
-  [[nodiscard]] comm::remote_memory region_of(int subgroup, std::size_t index) const;
+  // Nothing: it has not told of so many.
+  [[nodiscard]] std::optional<comm::remote_memory> region_of(int subgroup, std::size_t index) const;
+  void note_opened() const;
   [[nodiscard]] bool is_dead(int subgroup) const noexcept;
   [[gnu::cold]] void leave(bool written);
   template <class Post>
   void start(const Post& post);
+  // Others use memory of this subgroup until `holds()`. So nothing else ends the wait but the end of the job, by which
+  // time all use of memory has ended.
+  template <class Holds>
+  void wait_for(const Holds& holds);
+  void wait_for_own();
   static void on_ended(void* of, const comm::event& happened) noexcept;
   void tell_ended(bool failed);
+  [[gnu::cold]] void leave_run();
+  [[noreturn, gnu::cold]] void throw_of_another();
   // Until all others have told that they have ended, or are dead. True: none has failed.
   bool wait_for_others();
 
@@ -122,6 +141,7 @@ class direct_transfers {
   const int rank_;
   const wait_description& what_;
   std::size_t pending_ = 0;
+  int meetings_left_ = 0;  // Calls of meet_again() to come.
   bool failed_ = false;
 };
 

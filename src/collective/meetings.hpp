@@ -37,6 +37,7 @@ void check_call(communicator_state& c, call_on_wire& theirs, int rank, const col
 // What one subgroup sent in one meeting.
 struct meeting_slot {
   std::uint32_t sequence = 0;  // The number of the meeting, modulo 2^32.
+  std::uint32_t size = 0;      // Of the data.
   std::uint64_t digest = 0;    // digest_of() its call.
   alignas(64) std::byte data[small_bytes_max];
 };
@@ -44,6 +45,7 @@ struct meeting_slot {
 struct subgroup_meetings {
   struct other {
     int process = 0;
+    std::uint32_t opened_bytes = 0;  // Said in the meeting `opened_in`.
     std::array<meeting_slot, 2> said;
   };
   struct begun {

@@ -361,7 +361,7 @@ class reduction_across_subgroups {
   void run_directly() {
     direct_transfers others = direct();
     turn_.lead([&] {
-      others.run([&] {
+      const auto work = [&] {
         if (root_subgroup_ != everywhere)
           return combine_share(others, [&](const element_range& range, const std::byte* result) {
             give_result(others, range, result);
@@ -369,7 +369,8 @@ class reduction_across_subgroups {
         combine_share(others, [](const element_range&, const std::byte*) {});
         others.meet_again();
         take_results(others);
-      });
+      };
+      others.run(work, root_subgroup_ == everywhere ? 1 : 0);
       others.end();
     });
     turn_.meet_here();

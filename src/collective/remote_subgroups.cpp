@@ -37,6 +37,7 @@ inline void remote_subgroups::on_said(worker& here, rank_state& to, const comm::
   const std::uint32_t sequence = low_of(happened.head[1]);
   meeting_slot& said = other->said[sequence % 2];
   said.digest = two(high_of(happened.head[1]), happened.user);
+  said.size = static_cast<std::uint32_t>(happened.size);
   if (happened.size != 0) std::memcpy(said.data, happened.data, happened.size);
   said.sequence = sequence;
 }
@@ -140,6 +141,14 @@ void remote_subgroups::say(rank_state& speaker, const peer& to, comm::am& word,
   worker& here = *speaker.home;
   if (remote::port::of(here).send_in_wait(here, word, [&] { return what; }) == status::failed)
     ways_.throw_dead(speaker, to);
+}
+
+void remote_subgroups::tell(const rank_state& speaker, const peer& to, std::uint32_t context,
+                            std::uint32_t sequence, std::uint64_t digest) const noexcept {
+  comm::am word = word_to(to, context);
+  word.head[1] = two(high_of(digest), sequence);
+  word.user = low_of(digest);
+  remote::port::of(*speaker.home).send(word);
 }
 
 // --- Questions about calls -------------------------------------------------------------------------

@@ -36,6 +36,9 @@ class remote_subgroups {
   // Fills in `word`, made by word_to(), and sends it; waits for room.
   void say(rank_state& speaker, const peer& to, comm::am& word, std::uint32_t sequence,
            std::uint64_t digest, std::span<const std::byte> data, const wait_description& what);
+  // The same without data, for who may neither wait nor fail. A dead leader hears nothing.
+  void tell(const rank_state& speaker, const peer& to, std::uint32_t context,
+            std::uint32_t sequence, std::uint64_t digest) const noexcept;
   // A question to the leader of another subgroup, which call it made in a meeting. Used on the asking leader's worker.
   class call_question {
    public:

@@ -61,9 +61,10 @@ class subgroups_meeting {
   }
 
   void say(int subgroup, byte_view data) { say(subgroup, data, digest_); }
-  // Says that this subgroup has come here although it has failed. Returns also when the other one is dead.
-  void say_failed(int subgroup) {
-    if (!is_dead(process_of(subgroup))) say(subgroup, {}, failed_digest(digest_));
+  // Says that this subgroup has come here, also when it has failed. Neither waits nor throws.
+  void tell(int subgroup, bool failed) const noexcept {
+    ways_.tell(leader_, c_.to(leader_at(subgroup)), c_.context, sequence_,
+               failed ? failed_digest(digest_) : digest_);
   }
   // The digest of a subgroup that has failed.
   [[nodiscard]] static std::uint64_t failed_digest(std::uint64_t digest) noexcept {

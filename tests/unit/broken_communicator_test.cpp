@@ -65,7 +65,7 @@ TEST(a_caught_mismatch, of_large_data_is_thrown_by_every_rank) {
       "collective mismatch");
 }
 
-// Large enough to be read and written in place by other processes, which may be past the first meeting.
+// As large as what other processes read and write in place.
 TEST(a_caught_mismatch, of_a_large_broadcast_leaves_the_data_of_a_rank_alone_afterwards) {
   for (const int other : {0, 1, 3})
     run_ranks(4, 4, [&](communicator& world) {
@@ -229,6 +229,31 @@ TEST(an_operation_that_throws, ends_a_large_reduction_of_every_rank) {
       expect_contains(error_of([&] { broken.barrier(); }), "on a broken communicator");
       world.barrier();
     });
+}
+
+// Where each process has one rank, the others have combined shares of theirs without a failure, and wait.
+TEST(an_operation_that_throws, in_the_share_of_one_rank_ends_the_reduction_of_all) {
+  for (const int ranks : {2, 3})
+    for (const bool all_get : {true, false})
+      run_ranks(ranks, ranks, [&](communicator& world) {
+        communicator broken = world.dup();
+        std::vector<int> in(50'000), out(in.size());
+        if (world.rank() == 1) in.back() = 4;
+        std::string told;
+        try {
+          if (all_get)
+            broken.allreduce(in, out, refuses{});
+          else
+            broken.reduce(in, out, refuses{}, 0);
+        } catch (const std::exception& e) {
+          told = e.what();
+        }
+        expect_contains(told, "no fours");
+        std::ranges::fill(out, -1);
+        world.barrier();
+        EXPECT_EQ(std::ranges::count(out, -1), 50'000);
+        expect_contains(error_of([&] { broken.barrier(); }), "on a broken communicator");
+      });
 }
 
 TEST(an_operation_that_throws, is_told_with_its_rank_to_the_others) {
