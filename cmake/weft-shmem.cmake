@@ -47,6 +47,7 @@ weft_add_shmem_program(setup_openmp ${shmem_directory}/setup.c -fopenmp)
 weft_add_shmem_test(setup_openmp.uneven ${run} -n 3 --processes 2 ${shmem_bin}/setup_openmp)
 weft_add_shmem_test(active_messages.narrow ${conformance_directory}/run.sh ${CMAKE_COMMAND} -E env SHMEMX_AM_QUEUE_SIZE=64K
   ${weftrun} -n 2 --processes 2 ${shmem_bin}/active_messages narrow)
+weft_add_shmem_test(active_messages.polls ${run} -n 4 --processes 2 --workers 1 ${shmem_bin}/active_messages polls)
 foreach(processes IN ITEMS 1 2)
   weft_add_shmem_test(exit.well.${processes} ${run} -n 3 --processes ${processes} ${shmem_bin}/setup exit 0)
   foreach(who IN ITEMS exit thread)

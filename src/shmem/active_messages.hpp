@@ -55,7 +55,9 @@ struct am_state {
   std::vector<am_unfinished> unfinished;
   // What is owed to PEs of other processes, by PE; empty until one of them is owed something.
   std::vector<am_owed> owed_far;
-  std::vector<int> told_later;  // PEs that are told with the next look at the network.
+  std::vector<int> told_later;      // PEs that are told when this one next polls or waits.
+  bool is_telling_in_pass = false;  // Or else in the next pass of the worker: it has been asked to.
+  bool has_sent_far = false;        // Since handlers of a poll or a wait have begun to run.
   // What this PE may have under way to each PE of other processes, by PE; empty until the first message.
   std::vector<remote::credit_window<remote::worker_credits>> rooms_far;
   // Whether a thread of this PE is sending that PE a message, of which parts are still to go; by PE.
@@ -79,7 +81,7 @@ struct am_state {
   // Counts the messages that one thread of the PE is handling now; null: nobody handles any.
   handled_counts* being_handled = nullptr;
   const void* handled_by = nullptr;
-  unsigned empty_polls = 0;
+  unsigned polls = 0;
 };
 
 struct pe_state;

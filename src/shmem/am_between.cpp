@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/kept_errno.hpp"
 #include "remote/handlers.hpp"
 #include "remote/port.hpp"
 #include "shmem/am_steps.hpp"
@@ -151,6 +152,7 @@ void write_far(pe_state& me, const char* name, int pe, std::uint32_t id, std::ui
       remote::port::of(*me.rank.home).eager_bytes_max(made.to.process, made.to.device);
   if (!me.messages.owed_far.empty()) made.user = take_told(me.messages.owed_far[number]);
   std::size_t done = 0;
+  me.messages.has_sent_far = true;
   do {
     const std::size_t part = std::min(most, length - done);
     made.tag = two(static_cast<std::uint32_t>(length), static_cast<std::uint32_t>(done));
@@ -239,7 +241,7 @@ void on_handled(process_state& process, worker& here, detail::rank_state& rank,
 
 void tell(pe_state& me, int source) {
   am_owed& owed = me.messages.owed_far[static_cast<std::size_t>(source)];
-  if (owed.messages == 0) return;
+  if (owed.messages == 0 && owed.bytes == 0) return;
   const std::uint64_t count = std::exchange(owed.messages, 0);
   comm::am made;
   made.to = address_of(me, source);
@@ -250,12 +252,17 @@ void tell(pe_state& me, int source) {
   remote::port::of(*me.rank.home).send(made);
 }
 
-// In the next pass of the worker that looks at the network: what no message has taken along by then.
-bool tell_what_is_left(worker&, void* whose) {
+bool tell_in_pass(worker&, void* whose) {
   pe_state& me = *static_cast<pe_state*>(whose);
-  for (const int pe : me.messages.told_later) tell(me, pe);
-  me.messages.told_later.clear();
+  me.messages.is_telling_in_pass = false;
+  tell_owed(me);
   return true;
+}
+
+// Whether a source that is not told of so many bytes has room for any message all the same.
+bool leaves_room(const pe_state& me, std::uint64_t bytes) noexcept {
+  const std::size_t share = far_share(me);
+  return bytes <= share / 4 && bytes + am_queue::taken_bytes(me.settings.am_payload_bytes) <= share;
 }
 
 }  // namespace
@@ -267,11 +274,23 @@ void tell_handled_far(pe_state& me, int source, std::uint64_t count, std::size_t
   owed.bytes += bytes;
   // Where the last one was answered, an answer is expected, which takes it along. A source is not kept waiting for much.
   const bool is_answered = std::exchange(owed.is_answered, false);
-  if (!is_answered || owed.messages > told_with::messages_max || owed.bytes > far_share(me) / 4)
+  if (!is_answered || owed.messages > told_with::messages_max || !leaves_room(me, owed.bytes))
     return tell(me, source);
-  if (me.messages.told_later.empty())
-    remote::port::of(*me.rank.home).keep_trying(&tell_what_is_left, &me);
+  if (!std::exchange(me.messages.is_telling_in_pass, true))
+    remote::port::of(*me.rank.home).keep_trying(&tell_in_pass, &me);
   me.messages.told_later.push_back(source);
+}
+
+void tell_all_owed(pe_state& me) {
+  for (const int pe : me.messages.told_later) tell(me, pe);
+  me.messages.told_later.clear();
+}
+
+void send_what_handlers_sent(pe_state& me) noexcept {
+  worker& here = *me.rank.home;
+  if (!remote::port::of(here).owner().options().shared_devices) return;  // Nothing is gathered.
+  const kept_errno kept;
+  (void)here.events()->poll_cheap();
 }
 
 void add_am_handlers(detail::handler_numbers& numbers, process_state& of) {
@@ -282,8 +301,8 @@ void add_am_handlers(detail::handler_numbers& numbers, process_state& of) {
                                   .sender = sender_in::head_1};
   of.part = handlers.add<&on_part, message_form{.sender = sender_in::head_1_low}>(of);
   of.handled = handlers.add<&on_handled, of_count>(of);
-  for (const comm::handler_id each : {of.part, of.handled})
-    remote::port::let_gather(handlers.between(), each);
+  // A PE waits for what it is told, and there is one for many messages.
+  remote::port::let_gather(handlers.between(), of.part);
 }
 
 }  // namespace weft::shmem

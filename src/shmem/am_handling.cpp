@@ -1,6 +1,7 @@
 // Handlers: who sets them, and the calls that run them for what has come.
 #include <algorithm>
 
+#include "base/kept_errno.hpp"
 #include "shmem/am_steps.hpp"
 #include "shmem/race_notes.hpp"
 
@@ -117,6 +118,7 @@ class handled_counts {
 
 void tell_handled(pe_state& me) {
   if (me.messages.being_handled != nullptr) me.messages.being_handled->tell();
+  tell_owed(me);
 }
 
 namespace {
@@ -139,6 +141,7 @@ namespace {
 int handle_what_has_come(pe_state& me, void* args_p) {
   if (me.messages.being_handled != nullptr) return 0;
   int done = 0;
+  me.messages.has_sent_far = false;
   const bool is_watched = races_of(me) != nullptr;
   for (std::size_t from = 0; from < me.messages.from.size(); ++from) {
     am_queue* const queue = me.messages.from[from].value();
@@ -175,6 +178,8 @@ int handle_what_has_come(pe_state& me, void* args_p) {
       counts.add(source, am_queue::taken_bytes(length), messages);
     }
   }
+  if (me.messages.has_sent_far) [[unlikely]]
+    send_what_handlers_sent(me);
   return done;
 }
 
@@ -247,18 +252,33 @@ void am_set_handler_all(const char* call, shmemx_am_handler_t function, void* ar
     meet(me, world_team(me), call);
   });
 }
+
+namespace {
+
+// Whether anything came.
+bool look_at_network(pe_state& me) noexcept {
+  event_source* const network = me.rank.home->events();
+  if (network == nullptr) return false;
+  const kept_errno kept;
+  return network->poll_cheap();
+}
+
+}  // namespace
+
 int am_poll(const char* call, void* args_p) {
   return in_call(call, [&](pe_state& me) {
     check_not_in_handler(me);
-    if (const int done = handle_all(me, call, args_p); done != 0) return done;
+    tell_owed(me);
+    int done = handle_all(me, call, args_p);
+    // A loop of polls lets others run, whether it finds messages or not: now and then all, and those of this worker that
+    // are ready with each poll that finds no message before it looks at the network.
+    const bool is_turn_of_others = me.messages.polls++ % 16 == 0;
+    if (done != 0 && !is_turn_of_others) return done;
     send_all_gathered(me, call);
     // What other processes have sent is seen when the network is looked at.
-    if (event_source* const network = me.rank.home->events();
-        network != nullptr && network->poll_cheap())
-      if (const int done = handle_all(me, call, args_p); done != 0) return done;
-    // A loop of polls lets others run: those of this worker at once, all others now and then.
-    if (me.rank.home->has_ready() || me.messages.empty_polls++ % 16 == 0) me.rank.home->yield();
-    return handle_all(me, call, args_p);
+    if (done == 0 && look_at_network(me)) done = handle_all(me, call, args_p);
+    if (is_turn_of_others || me.rank.home->has_ready()) me.rank.home->yield();
+    return done + handle_all(me, call, args_p);
   });
 }
 

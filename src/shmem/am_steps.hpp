@@ -43,6 +43,14 @@ void write_far(pe_state& me, const char* name, int pe, std::uint32_t id, std::ui
                const void* payload, std::size_t length);
 // Tells a source in another process that so many messages of it have been handled, and that so many bytes are free.
 void tell_handled_far(pe_state& me, int source, std::uint64_t count, std::size_t bytes);
+// Tells what tell_handled_far() has left to an answer that has not come.
+void tell_all_owed(pe_state& me);
+inline void tell_owed(pe_state& me) {
+  if (!me.messages.told_later.empty()) [[unlikely]]
+    tell_all_owed(me);
+}
+// Handlers have sent, and the program may compute now: what the device gathers goes.
+void send_what_handlers_sent(pe_state& me) noexcept;
 
 // --- Handling -----------------------------------------------------------------------------------
 // Runs the handlers of what has come. Returns how many messages there were, replies left out. An error of a handler is
@@ -54,6 +62,7 @@ int handle_all(pe_state& me, const char* call, void* args_p);
 // Returns when a message has come, or when `or_when()` is true.
 template <class Holds>
 void wait_for_message(pe_state& me, const char* call, const Holds& or_when) {
+  tell_owed(me);
   const auto is_over = [&]() noexcept { return has_message(me) || or_when(); };
   if (!tracing() || detail::goes_on_beside(*me.rank.home)) [[likely]]
     return me.rank.home->wait_until(is_over, {call});

@@ -1,6 +1,7 @@
 /* Active messages: the paper's four calls, and what goes beyond them. */
-#include "conform.h"
 #include <shmemx.h>
+#include <time.h>
+#include "conform.h"
 
 static int handled;
 static long sum;
@@ -109,6 +110,77 @@ static void count_one(void* payload, size_t length, void* r, void* p, int source
   ++*(int*)r;
 }
 
+/* A source learns what has been handled although the PE computes, without a call, from its next poll on; and when it has no
+   room for more it learns that at once. */
+static double seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+static void told_to(int is_about_room) {
+  static volatile int may_go;
+  static char large[SHMEMX_AM_PAYLOAD_MAX_SIZE];
+  enum { rounds = 4 };
+  const int other = pes - 1;
+  int id;
+  may_go = rounds_seen = 0;
+  shmemx_am_set_handler_all(seen, NULL, &id);
+  for (int round = 1; round <= rounds; ++round) {
+    if (me == 0) {
+      shmemx_am_send_nbi(id, &round, sizeof round, other);
+      while (rounds_seen < round) shmemx_am_wait(NULL);
+      shmemx_am_send_nbi(id, &round, sizeof round, other);
+      if (is_about_room) {
+        int has_room = 0;
+        for (const double end = seconds() + 1; !has_room && seconds() < end; shmemx_am_poll(NULL))
+          has_room = shmemx_am_try_send_nbi(id, large, sizeof large, other);
+        EXPECT(has_room);
+      } else {
+        shmemx_am_quiet(NULL);
+      }
+      shmem_int_p((int*)&may_go, round, other);
+      shmem_quiet();
+    } else if (me == other) {
+      const int before = rounds_seen;
+      while (rounds_seen < before + 1) shmemx_am_poll(NULL);
+      shmemx_am_send_nbi(id, &round, sizeof round, 0);
+      while (rounds_seen < before + 2) shmemx_am_poll(NULL);
+      if (!is_about_room) shmemx_am_poll(NULL);
+      const double end = seconds() + 2;
+      while (may_go < round && seconds() < end) continue;
+      EXPECT(may_go >= round);
+    }
+    shmemx_am_barrier_all(NULL);
+  }
+}
+
+/* The last two PEs are on one worker of another process. While one handles a stream by polls the other one goes on, too. */
+static void beside_polls(void) {
+  static volatile int stop, may_go;
+  static int got;
+  const int reader = pes - 2, beside = pes - 1;
+  int id;
+  shmemx_am_set_handler_all(count_one, &got, &id);
+  for (int round = 1; round <= 20; ++round) {
+    if (me == 0) {
+      while (stop < round) shmemx_am_send_nbi(id, &round, sizeof round, reader);
+    } else if (me == reader) {
+      const int before = got;
+      while (got == before) shmemx_am_poll(NULL);
+      int polls = 0;
+      shmem_int_p((int*)&may_go, round, beside);
+      for (; stop < round; ++polls) shmemx_am_poll(NULL);
+      EXPECT(polls <= 64);
+    } else if (me == beside) {
+      shmem_int_wait_until((int*)&may_go, SHMEM_CMP_GE, round);
+      shmem_int_p((int*)&stop, round, reader);
+      shmem_int_p((int*)&stop, round, 0);
+      shmem_quiet();
+    }
+    shmemx_am_barrier_all(NULL);
+  }
+}
+
 /* All others send to PE 0 as much as it takes: no more than its queue may hold, and more than half of that. */
 static void in_full_queue(long limit) {
   static char payload[1000];
@@ -126,7 +198,13 @@ static void in_full_queue(long limit) {
 
 int main(int argc, char** argv) {
   begin();
+  if (argc > 1 && strcmp(argv[1], "polls") == 0) {
+    beside_polls();
+    told_to(0);
+    return end();
+  }
   if (argc > 1 && strcmp(argv[1], "narrow") == 0) {
+    told_to(1);
     in_narrow_queues();
     return end();
   }
@@ -175,7 +253,8 @@ int main(int argc, char** argv) {
   int id;
   shmemx_am_set_handler_all(square, NULL, &id);
   long value = me + 1, reply = 0;
-  EXPECT(shmemx_am_call(id, &value, sizeof value, NEXT, &reply, sizeof reply, NULL) == sizeof reply);
+  EXPECT(shmemx_am_call(id, &value, sizeof value, NEXT, &reply, sizeof reply, NULL) ==
+         sizeof reply);
   EXPECT(reply == value * value);
   value = 0;
   EXPECT(shmemx_am_call(id, &value, sizeof value, NEXT, &reply, sizeof reply, NULL) == 0);
@@ -187,7 +266,8 @@ int main(int argc, char** argv) {
   static unsigned char large[SHMEMX_AM_PAYLOAD_MAX_SIZE];
   memset(large, me + 1, sizeof large);
   int sent = 0;
-  for (size_t size = 0; size <= sizeof large; size = size * 2 + 1, ++sent) shmemx_am_send_nbi(id, large, size, NEXT);
+  for (size_t size = 0; size <= sizeof large; size = size * 2 + 1, ++sent)
+    shmemx_am_send_nbi(id, large, size, NEXT);
   shmemx_am_send_nbi(id, large, sizeof large, NEXT), ++sent;
   shmem_ctx_t ctx;
   shmem_ctx_create(0, &ctx);
