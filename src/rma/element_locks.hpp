@@ -3,9 +3,9 @@
 // in which its first byte lies, counted from the begin of its part: every way to it finds the same ones. Few elements are changed
 // block by block, many in rows of blocks (sync/word_locks.hpp).
 //
-// A holder does not wait for anything: it has a lock for some nanoseconds, a microsecond at most, or until the kernel gives it a
-// core again. Who finds a lock taken looks again later and later, so under contention one of them changes the same elements
-// several times in a row: they stay in its cache.
+// A holder waits for nothing but blocks that are being changed: it has a lock for some nanoseconds, a microsecond at most, or until
+// the kernel gives a holder a core again, or a dead one has been noticed. Who finds a lock taken looks again later and later, so
+// under contention one of them changes the same elements several times in a row: they stay in its cache.
 #pragma once
 #include <algorithm>
 #include <cstddef>
