@@ -1048,9 +1048,9 @@ TEST(weftrun, says_that_a_program_was_not_built_with_weft) {
 TEST(weftrun, refuses_a_program_of_another_mpi) {
   const scratch_directory directory;
   for (const auto& [library, said] :
-       {std::pair{"libmpi.so.40", "is linked with Open MPI (libmpi.so.40)"},
-        std::pair{"libmpi.so.20", "is linked with another MPI"}}) {
-    std::ofstream(directory / "other") << "\177ELF " << library;
+       {std::pair{"libmpi.so.20", "is linked with another MPI (libmpi.so...)"},
+        std::pair{"libmpi_cray.so", "is linked with another MPI (libmpi_cray...)"}}) {
+    std::ofstream(directory / "other") << "\177ELF " << library << '\0';
     const outcome ran = shell("./weftrun -n 2 " + (directory / "other"));
     EXPECT_EQ(ran.status, 2);
     EXPECT_NE(ran.text.find(said), std::string::npos) << ran.text;
