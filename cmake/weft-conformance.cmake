@@ -91,6 +91,10 @@ foreach(source IN LISTS sources)
   if(name STREQUAL "collectives") # Ranks of a worker so many that small parts go in rows.
     weft_add_conformance_test(${name}.n64 ${weftrun} -n 64 ${program})
   endif()
+  if(name STREQUAL "files") # Ranks that share a worker, on any machine, and files that the system may drop from memory.
+    weft_add_conformance_test(${name}.one_worker ${weftrun} -n 5 --workers 1 ${program})
+    set_tests_properties(mpi.${name}.one_worker PROPERTIES ENVIRONMENT TMPDIR=${PROJECT_BINARY_DIR})
+  endif()
   weft_add_conformance_test(${name}.processes ${weftrun} -n 5 --processes 2 ${program})
   weft_add_conformance_test(${name}.alone ${weftrun} -n 3 --ranks-per-process 1 ${program})
   weft_add_conformance_test(${name}.checked ${weftrun} -n 5 --processes 2 --check ${program})

@@ -503,6 +503,53 @@ static void not_cached(void) {
   remove_path();
 }
 
+/* Reads in a loop what another rank is about to write: however fast they are, that rank gets its turn. */
+static void looked_for(void) {
+  enum { seconds_max = 20 };
+  MPI_File file = open_new();
+  char told = 0;
+  if (rank == 0) EXPECT_INT(MPI_File_write_at(file, 0, &told, 1, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+  settle(file);
+  if (rank == 0 && size > 1) {
+    const double begin = MPI_Wtime();
+    while (!told && MPI_Wtime() - begin < seconds_max)
+      EXPECT_INT(MPI_File_read_at(file, 0, &told, 1, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    EXPECT_INT(told, 1);
+  } else if (rank == size - 1) {
+    told = 1;
+    EXPECT_INT(MPI_File_write_at(file, 0, &told, 1, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+  }
+  MPI_File_close(&file);
+  remove_path();
+}
+
+/* More pieces, or longer gaps, than a rank's worker reads by itself. */
+static void far_apart(void) {
+  enum { pieces_max = 600 };
+  static unsigned char data[pieces_max];
+  for (int far = 0; far < 2; ++far) {
+    const MPI_Aint gap = far ? 1 << 20 : 2;
+    const int pieces = far ? 8 : pieces_max;
+    MPI_File file = open_new();
+    MPI_Datatype own;
+    MPI_Status status;
+    MPI_Type_create_resized(MPI_BYTE, 0, gap * size, &own);
+    MPI_Type_commit(&own);
+    MPI_File_set_view(file, gap * rank, MPI_BYTE, own, "native", MPI_INFO_NULL);
+    for (int i = 0; i < pieces; ++i) data[i] = (unsigned char)(i + rank);
+    EXPECT_INT(MPI_File_write_at(file, 0, data, pieces, MPI_BYTE, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    memset(data, 0, sizeof data);
+    EXPECT_INT(MPI_File_read_at(file, 1, data, pieces - 1, MPI_BYTE, &status), MPI_SUCCESS);
+    EXPECT_INT(count_of(&status, MPI_BYTE), pieces - 1);
+    int wrong = 0;
+    for (int i = 0; i < pieces - 1; ++i) wrong += data[i] != (unsigned char)(i + 1 + rank);
+    EXPECT_INT(wrong, 0);
+    MPI_File_close(&file);
+    MPI_Type_free(&own);
+    remove_path();
+  }
+}
+
 int main(int argc, char** argv) {
   begin(&argc, &argv);
   make_path("files");
@@ -512,6 +559,8 @@ int main(int argc, char** argv) {
   atomicity();
   large_blocks();
   not_cached();
+  looked_for();
+  far_apart();
 #endif
   pointers();
   views();
