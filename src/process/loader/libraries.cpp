@@ -1,11 +1,7 @@
 #include "process/loader/libraries.hpp"
 
-#include <dlfcn.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <set>
@@ -13,6 +9,7 @@
 
 #include "base/format.hpp"
 #include "base/system_path.hpp"
+#include "process/loader/system_libraries.hpp"
 #include "weft/error.hpp"
 
 namespace weft::process {
@@ -98,20 +95,6 @@ sharing sharing_of(std::string_view path, const library_list_settings& how) {
   return is_of_system(path) ? sharing::shared : sharing::own;
 }
 
-// Where the system has its libraries: beside the C library's.
-std::string library_of_system(std::string_view name) {
-  Dl_info c_library{};
-  ::dladdr(reinterpret_cast<const void*>(&::qsort), &c_library);
-  const std::string file = c_library.dli_fname != nullptr ? c_library.dli_fname : "";
-  for (const std::string& directory :
-       {file.substr(0, file.rfind('/') + 1), std::string("/usr/lib/"), std::string("/usr/lib64/"),
-        std::string("/usr/local/lib/")}) {
-    std::string path = directory + std::string(name);
-    if (!directory.empty() && ::access(path.c_str(), R_OK) == 0) return path;
-  }
-  return {};
-}
-
 // Whether it needs MPI by an interface that weft has, itself or by way of libraries of the system.
 bool brings_mpi(const elf_file& file, std::set<std::string>& seen) {
   if (!file.needed_abi().empty()) return true;
@@ -120,7 +103,12 @@ bool brings_mpi(const elf_file& file, std::set<std::string>& seen) {
     if (is_in(name, run_time) || is_in(name, private_run_times) || is_in(name, harmless))
       return false;
     const std::string path = library_of_system(name);
-    return !path.empty() && seen.insert(path).second && brings_mpi(elf_file(path), seen);
+    if (path.empty() || !seen.insert(path).second) return false;
+    try {
+      return brings_mpi(elf_file(path), seen);
+    } catch (const error&) {  // A text for linkers, say: the others decide.
+      return false;
+    }
   });
 }
 
