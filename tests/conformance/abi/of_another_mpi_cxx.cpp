@@ -40,6 +40,32 @@ static void operations() {
   EXPECT(all > 0 || size == 1, "no function of C++ has been called");
 }
 
+static void subtract(const void* in, void* inout, int count, const MPI::Datatype&) {
+  for (int i = 0; i < count; ++i) static_cast<int*>(inout)[i] -= static_cast<const int*>(in)[i];
+}
+
+#ifdef OPEN_MPI
+/* What MPI::Op::Init() calls, by two threads at once: both make an operation before either says which function is its own. */
+extern "C" void ompi_mpi_cxx_op_intercept(void* in, void* inout, int* count, MPI_Datatype* type,
+                                          MPI_User_function* function);
+extern "C" void ompi_op_set_cxx_callback(MPI_Op op, MPI_User_function* function);
+static void two_at_once() {
+  MPI_Op ops[2];
+  for (MPI_Op& op : ops)
+    MPI_Op_create(reinterpret_cast<MPI_User_function*>(ompi_mpi_cxx_op_intercept), 1, &op);
+  ompi_op_set_cxx_callback(ops[0], reinterpret_cast<MPI_User_function*>(add));
+  ompi_op_set_cxx_callback(ops[1], reinterpret_cast<MPI_User_function*>(subtract));
+  int in = 2, sum = 5;
+  MPI_Reduce_local(&in, &sum, 1, MPI_INT, ops[0]);
+  EXPECT_INT(sum, 7);
+  MPI_Reduce_local(&in, &sum, 1, MPI_INT, ops[1]);
+  EXPECT_INT(sum, 5);
+  for (MPI_Op& op : ops) MPI_Op_free(&op);
+}
+#else
+static void two_at_once() {}
+#endif
+
 static void handlers() {
   MPI::Intracomm comm = MPI::COMM_WORLD.Dup();
   for (int i = 0; i < 100; ++i) {
@@ -63,6 +89,7 @@ static void handlers() {
 int main(int argc, char** argv) {
   begin(&argc, &argv);
   operations();
+  two_at_once();
   handlers();
   return end();
 }

@@ -6,6 +6,7 @@
 extern void ompi_mpi_cxx_comm_errhandler_invoke(void) __attribute__((weak));
 extern void ompi_mpi_cxx_win_errhandler_invoke(void) __attribute__((weak));
 extern void ompi_mpi_cxx_file_errhandler_invoke(void) __attribute__((weak));
+extern void ompi_mpi_cxx_op_intercept(void) __attribute__((weak));
 
 static older_handle handler_with_room(struct known* all, int error, older_handle made, any_function* proxy, int language) {
   if (error != MPI_SUCCESS) return errhandler_out(MPI_ERRHANDLER_NULL);
@@ -49,20 +50,14 @@ void ompi_mpi_errors_are_fatal_comm_handler(older_handle* comm, int* code, ...) 
 /* An operation of C++ was made, by code of the program's own, of the library's function for it: now the program's function is told. */
 void ompi_op_set_cxx_callback(older_handle op, any_function* function) {
   struct openmpi_object* const object = op;
-  MPI_Op before = op_in(op), made = (MPI_Op)0;
-  any_function* proxy = NULL;
-  pthread_mutex_lock(&lock);
-  for (int n = 0; n < functions_max; ++n)
-    if (operations[n].handle == (uintptr_t)before) proxy = operations[n].function;
-  pthread_mutex_unlock(&lock);
-  if (proxy == NULL) return;
+  MPI_Op before = op_in(op), made = MPI_OP_NULL;
   const int n = place_of(operations, function, language_cxx, "MPI_Op_create");
-  if (n < 0) return;
   int commutes = 0;
   weft_abi_MPI_Op_commutative(before, &commutes);
-  if (weft_abi_MPI_Op_create(operation_functions[n], commutes, &made) != MPI_SUCCESS) return;
-  operations[n].proxy = proxy;
-  note_handle(operations, n, (uintptr_t)made);
+  if (n >= 0) operations[n].proxy = ompi_mpi_cxx_op_intercept;
+  if (n < 0 || weft_abi_MPI_Op_create(operation_functions[n], commutes, &made) != MPI_SUCCESS) made = MPI_OP_NULL;
+  if (made != MPI_OP_NULL) note_handle(operations, n, (uintptr_t)made);
+  /* Without the program's function it is none: whoever calls by it is told so. */
   object->handle = (uintptr_t)made;
   weft_abi_MPI_Op_free(&before);
 }
