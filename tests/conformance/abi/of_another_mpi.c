@@ -183,6 +183,40 @@ static void count_errors(MPI_Comm* comm, int* code, ...) {
 }
 
 /* Arrays of handles whose length the communicator says. */
+/* An argument that means nothing at a rank may be anything there. */
+static void arguments_of_the_root(void) {
+  MPI_Datatype none, pair = MPI_INT;
+  memset(&none, 0x5a, sizeof none); /* No address. */
+  if (rank != 0) pair = none;
+  int* const all = calloc((size_t)size, sizeof(int));
+  int* const counts = calloc((size_t)size, sizeof(int));
+  int* const places = calloc((size_t)size, sizeof(int));
+  for (int i = 0; i < size; ++i) all[i] = 10 * i, counts[i] = 1, places[i] = i;
+  int mine = -1;
+  MPI_Scatterv(all, counts, places, pair, &mine, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  EXPECT_INT(mine, 10 * rank);
+  mine = -1;
+  MPI_Scatter(all, 1, pair, rank == 0 ? MPI_IN_PLACE : &mine, 1, rank == 0 ? none : MPI_INT, 0, MPI_COMM_WORLD);
+  EXPECT_INT(rank == 0 ? 0 : mine, 10 * rank);
+  mine = 7 * rank;
+  MPI_Request request;
+  MPI_Igather(&mine, 1, MPI_INT, all, 1, pair, 0, MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  for (int i = 0; i < size && rank == 0; ++i) EXPECT_INT(all[i], 7 * i);
+  all[rank] = rank;
+  MPI_Allgather(MPI_IN_PLACE, 0, none, all, 1, MPI_INT, MPI_COMM_WORLD);
+  for (int i = 0; i < size; ++i) EXPECT_INT(all[i], i);
+  free(all), free(counts), free(places);
+}
+
+static void matched_sizes(void) {
+#ifdef OPEN_MPI
+  MPI_Datatype made = MPI_DATATYPE_NULL;
+  EXPECT_CLASS(MPI_Type_match_size(MPI_TYPECLASS_INTEGER, 16, &made), MPI_ERR_ARG);
+  EXPECT(MPI_Type_match_size(MPI_TYPECLASS_INTEGER, 8, &made) == MPI_SUCCESS && made != MPI_DATATYPE_NULL && made != NULL, "%p", (void*)made);
+#endif
+}
+
 static void alltoallw(void) {
   if (!is_weft) return;
   int* const data = calloc((size_t)size, sizeof(int));
@@ -567,6 +601,11 @@ static void environment(void) {
   EXPECT(scope >= MPI_T_SCOPE_CONSTANT && scope <= MPI_T_SCOPE_ALL_EQ, "%d", scope);
   EXPECT(type != MPI_DATATYPE_NULL, "%x", type);
   EXPECT_INT(MPI_T_cvar_get_info(1 << 20, text, &room, &verbosity, &type, &items, NULL, &none, &bind, &scope), MPI_T_ERR_INVALID_INDEX);
+  MPI_T_pvar_session session;
+  MPI_T_pvar_session_create(&session);
+  EXPECT_INT(MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES), MPI_SUCCESS);
+  EXPECT_INT(MPI_T_pvar_stop(session, MPI_T_PVAR_ALL_HANDLES), MPI_SUCCESS);
+  MPI_T_pvar_session_free(&session);
   MPI_T_finalize();
   MPI_Get_processor_name(name, &length);
   EXPECT(length > 0 && length < MPI_MAX_PROCESSOR_NAME && (int)strlen(name) == length, "%d", length);
@@ -589,6 +628,8 @@ int main(int argc, char** argv) {
   statuses();
   buffered();
   datatypes();
+  arguments_of_the_root();
+  matched_sizes();
   alltoallw();
   spawning();
   callbacks();

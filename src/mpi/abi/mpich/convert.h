@@ -257,5 +257,6 @@ static inline int split_in(int kind, MPI_Info info) {
 extern WEFT_HIDDEN const struct older_number older_keys[];
 static inline int key_in(int key) { return older_find_in(older_keys, key, key); }
 static inline int key_out(int key) { return key == MPI_KEYVAL_INVALID ? OLDER_KEYVAL_INVALID : key; }
+static inline MPI_T_pvar_handle variable_handle_in(MPI_T_pvar_handle handle) { return handle; }
 
 #endif

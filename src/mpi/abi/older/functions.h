@@ -49,6 +49,19 @@ static inline MPI_T_cb_safety safety_in(int safety) {
                        : MPI_T_CB_REQUIRE_ASYNC_SIGNAL_SAFE;
 }
 
+/* --- Arguments that mean something at some ranks alone ----------------------------------------------------------------------------- */
+
+/* Of a collective with a root, as the standard numbers it: whether the caller is that, and whether it has no part of its own in a
+   collective of two groups. */
+static inline int joins_groups(MPI_Comm comm) {
+  int flag = 0;
+  return weft_abi_MPI_Comm_test_inter(comm, &flag) == MPI_SUCCESS && flag;
+}
+static inline int is_root(MPI_Comm comm, int root) {
+  return root == MPI_ROOT || (root >= 0 && weft_rank_in(comm) == root && !joins_groups(comm));
+}
+static inline int has_no_part(int root) { return root == MPI_ROOT || root == MPI_PROC_NULL; }
+
 /* --- Statuses ------------------------------------------------------------------------------------------------------------------ */
 
 static inline void status_begin(MPI_Status* status) { status->MPI_SOURCE = status->MPI_ERROR = older_not_written; }

@@ -181,7 +181,9 @@ int weft_coded_spawn_multiple(int count, char** array_of_commands, char*** array
 OLDER_FUNCTION(int, MPI_Comm_spawn,
                (const char* command, char** argv, int maxprocs, older_handle info, int root, older_handle comm, older_handle* intercomm, int* array_of_errcodes)) {
   MPI_Comm made = (MPI_Comm)0;
-  const int error = weft_coded_spawn(command, argv, maxprocs, info_in(info), rank_in(root), comm_in(comm),
+  const MPI_Comm of = comm_in(comm);
+  const MPI_Info hints = is_root(of, rank_in(root)) ? info_in(info) : MPI_INFO_NULL;
+  const int error = weft_coded_spawn(command, argv, maxprocs, hints, rank_in(root), of,
                                      intercomm == NULL ? NULL : &made, array_of_errcodes, error_out(MPI_ERR_SPAWN));
   if (made != (MPI_Comm)0) *intercomm = comm_out(made);
   return error_out(error);

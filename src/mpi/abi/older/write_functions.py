@@ -34,7 +34,7 @@ OF_RANK = {"MPI_Op_create", "MPI_Op_create_c", "MPI_Comm_create_errhandler", "MP
            "MPI_Register_datarep", "MPI_Register_datarep_c"}
 # In own.c of one interface alone.
 OWN = {"mpich": set(),
-       "openmpi": {"MPI_Error_string", "MPI_Get_library_version", "MPI_Comm_get_name", "MPI_Type_get_name", "MPI_Win_get_name",
+       "openmpi": {"MPI_Type_match_size", "MPIX_Comm_ishrink", "MPI_Error_string", "MPI_Get_library_version", "MPI_Comm_get_name", "MPI_Type_get_name", "MPI_Win_get_name",
                    "MPI_Info_get_nthkey"}}
 CONVERSIONS = re.compile(r"_(c2f|f2c|toint|fromint)$")
 # Functions of MPI-1. They are called by their newer names, since weft's own call functions that have names here, too.
@@ -43,7 +43,9 @@ NEWER = {"MPI_Address": "MPI_Get_address", "MPI_Type_hvector": "MPI_Type_create_
          "MPI_Errhandler_set": "MPI_Comm_set_errhandler", "MPI_Errhandler_get": "MPI_Comm_get_errhandler"}
 # Of the functions beyond the standard those that the interfaces have, too: Open MPI since version 5.
 EXTENDED = {"MPIX_Comm_revoke", "MPIX_Comm_shrink", "MPIX_Comm_agree", "MPIX_Comm_failure_ack", "MPIX_Comm_failure_get_acked",
-            "MPIX_Comm_get_failed"}
+            "MPIX_Comm_get_failed", "MPIX_Comm_is_revoked", "MPIX_Comm_ack_failed", "MPIX_Comm_iagree", "MPIX_Comm_ishrink"}
+# Those that one interface has not.
+ABSENT = {"mpich": {"MPIX_Comm_ishrink"}, "openmpi": set()}
 # Open MPI 4's names of collectives that are started again and again.
 PERSISTENT = re.compile(r"MPI_((All|Neighbor_|Reduce_|Red|Sca|Gat|Barrier|Bcast|Exs)\w*)_init$")
 # Integers by the names of their parameters: what converts a value, and what converts one that comes back. None: nothing does.
@@ -72,7 +74,7 @@ PLAIN = set("""abi_major abi_minor address argc array_of_addresses array_of_bloc
     outsize partition partition_high partition_low partitions periods position precision pset_len pvar_index range ranges ranks
     rdispls readonly recvcount recvcounts remain_dims reorder result_count resultlen sdispls sendcount sendcounts size
     source_index sources stride subversion target_count target_disp ticks_per_second timestamp true_extent true_lb update_number
-    value valuelen version weighted base addr1 addr2""".split())
+    num_to_ack num_acked value valuelen version weighted base addr1 addr2""".split())
 # Arguments that mean weights of edges: MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY have values of the interface.
 WEIGHTS = {"weights", "sourceweights", "destweights"}
 COUNTS = {"MPI_Aint", "MPI_Count", "MPI_Offset"}
@@ -80,6 +82,8 @@ TOOLS = re.compile(r"MPI_T_(enum|cvar_handle|pvar_handle|pvar_session|event_regi
 # How many elements an array has that is converted.
 LENGTHS = {"array_of_requests": "count", "array_of_statuses": "count", "array_of_types": "count", "array_of_datatypes": "count",
            "ranks1": "n", "ranks2": "n", "array_of_distribs": "ndims", "array_of_dargs": "ndims"}
+# Collectives of which the root alone sends, or receives, parts.
+ROOTED = re.compile(r"MPIX?_I?(gather|scatter)v?(_init)?(_c)?", re.IGNORECASE)
 # Which returns what is no error.
 RESULTS = {"MPI_Wtime", "MPI_Wtick", "MPI_Aint_add", "MPI_Aint_diff"}
 
@@ -140,8 +144,28 @@ def length_of(function, parameter):
     return LENGTHS[parameter.name]
 
 
+def insignificant(function, parameter, parameters):
+    """When a handle means nothing at the caller, where the program may have left anything, and a handle for it; None: it always means something."""
+    names = {p.name for p in parameters}
+    none, never, rooted = [], "MPI_BYTE", ROOTED.fullmatch(function)
+    if parameter in ("sendtype", "recvtype"):
+        buffer = parameter.removesuffix("type") + "buf"
+        if rooted:
+            scatters = rooted[1].lower() == "scatter"
+            none = ["!is_root(s_comm, rank_in(root))" if (parameter == "sendtype") == scatters else "has_no_part(rank_in(root))"]
+        if (parameter == "sendtype" or rooted) and buffer in names and "endrecv" not in function:
+            none.append(f"{buffer} == OLDER_IN_PLACE")
+    elif parameter == "peer_comm" and function == "MPI_Intercomm_create":
+        none, never = ["weft_rank_in(s_local_comm) != local_leader"], "MPI_COMM_SELF"
+    elif parameter == "info" and function in ("MPI_Comm_accept", "MPI_Comm_connect"):
+        none, never = ["!is_root(s_comm, rank_in(root))"], "MPI_INFO_NULL"
+    elif parameter == "origin_datatype" and "et_accumulate" in function:
+        none = ["s_op == MPI_NO_OP"]
+    return (" || ".join(none), never) if none else None
+
+
 def function(name, parameters, used, result="int"):
-    taken, given, values, before, after, at_success = [], [], [], [], [], []
+    taken, given, values, later, before, after, at_success = [], [], [], [], [], [], []
     for p in parameters:
         n, s, intent = p.name, "s_" + p.name, used.get(p.name, "-")
         c = "const " if p.is_const else ""
@@ -149,7 +173,10 @@ def function(name, parameters, used, result="int"):
             kind, their = HANDLES[p.base], "void*" if p.base == "MPI_File" else "older_handle"
             if p.pointers == 0:
                 taken.append(f"{their} {n}")
-                values.append(f"const {p.base} {s} = {kind}_in({n});")
+                if unread := insignificant(name, n, parameters):
+                    later.append(f"const {p.base} {s} = {unread[0]} ? {unread[1]} : {kind}_in({n});")
+                else:
+                    values.append(f"const {p.base} {s} = {kind}_in({n});")
                 given.append(s)
             elif p.is_array:
                 taken.append(f"{c}{their}* {n}")
@@ -228,6 +255,9 @@ def function(name, parameters, used, result="int"):
         elif p.base == "MPI_Offset" and n == "disp" and p.pointers == 0:
             taken.append(f"MPI_Offset {n}")
             given.append(f"displacement_in({n})")
+        elif p.base == "MPI_T_pvar_handle" and p.pointers == 0:
+            taken.append(p.text)
+            given.append(f"variable_handle_in({n})")
         elif p.base == "MPI_T_cb_safety":
             taken.append(f"int {n}")
             given.append(f"safety_in({n})")
@@ -250,7 +280,7 @@ def function(name, parameters, used, result="int"):
     if name in RESULTS:
         body = f"  return {call};\n"
     else:
-        lines = values + before + [f"const int code = {call};"] + after
+        lines = values + later + before + [f"const int code = {call};"] + after
         if at_success:
             lines += ["if (code == MPI_SUCCESS) {", *("  " + line for line in at_success), "}"]
         body = "".join(f"  {line}\n" for line in lines) + "  return error_out(code);\n"
@@ -287,6 +317,8 @@ def main():
         persistent = [(result, "MPIX_" + name.removeprefix("MPI_"), text) for result, name, text in all_declared if PERSISTENT.match(name)]
         NEWER.update({name: "MPI_" + name.removeprefix("MPIX_") for _, name, _ in persistent})
         all_declared += persistent
+    every_name = sorted({name for _, name, _ in all_declared})
+    all_declared = [one for one in all_declared if one[1] not in ABSENT[interface]]
     functions, unknown = [], []
     for result, name, text in all_declared:
         if name in SPECIAL | OF_RANK | OWN[interface] or CONVERSIONS.search(name):
@@ -303,7 +335,7 @@ def main():
         sys.exit("write_functions.py does not understand:\n" + "\n".join(unknown))
     output.mkdir(parents=True, exist_ok=True)
     names = sorted({name for _, name, _ in all_declared})
-    both = [prefix + name for name in names for prefix in ("", "P")]
+    both = [prefix + name for name in every_name for prefix in ("", "P")]
     (output / "names.h").write_text(
         "/* Written by write_functions.py from mpi.h. */\n#ifndef WEFT_MPI_ABI_OLDER_NAMES_H\n#define WEFT_MPI_ABI_OLDER_NAMES_H\n"
         + "".join(f"#define {name} weft_abi_{name}\n" for name in both) + '#include "mpi/mpi.h"\n'
@@ -311,7 +343,7 @@ def main():
     (output / "functions.c").write_text('/* Written by write_functions.py from mpi.h and functions.table. */\n#include "functions.h"\n\n'
                                         + "\n".join(functions) + "\n" + conversions())
     (output / "library.c").write_text(LIBRARY + "".join(f"NAME({name})\n" for name in names))
-    (output / "own_names").write_text("".join(f"--defsym=weft_abi_{name}=P{name}\n" for name in names))
+    (output / "own_names").write_text("".join(f"--defsym=weft_abi_{name}=P{name}\n" for name in every_name))
 
 
 if __name__ == "__main__":

@@ -64,6 +64,23 @@ enum { openmpi_numbers_end = 80, openmpi_predefined_end = 0x300 };
 extern WEFT_HIDDEN older_handle const openmpi_by_handle[openmpi_predefined_end];
 extern WEFT_HIDDEN older_handle const openmpi_by_number[openmpi_kinds][openmpi_numbers_end];
 
+/* What Open MPI has no variable for (MPI_INTEGER16) is the handle that is none. */
+static inline older_handle openmpi_predefined_out(uintptr_t value, older_handle none) {
+  const older_handle known = value < openmpi_predefined_end ? openmpi_by_handle[value] : NULL;
+  return known != NULL ? known : none;
+}
+#define openmpi_no_comm ompi_mpi_comm_null
+#define openmpi_no_group ompi_mpi_group_null
+#define openmpi_no_type ompi_mpi_datatype_null
+#define openmpi_no_errhandler ompi_mpi_errhandler_null
+#define openmpi_no_op ompi_mpi_op_null
+#define openmpi_no_info ompi_mpi_info_null
+#define openmpi_no_win ompi_mpi_win_null
+#define openmpi_no_request ompi_request_null
+#define openmpi_no_message ompi_message_null
+#define openmpi_no_session ompi_mpi_instance_null
+#define openmpi_no_file ompi_mpi_file_null
+
 /* What is no address becomes no handle, which weft refuses. */
 #define OPENMPI_HANDLES(Handle, Name, kind)                                                                             \
   static inline Handle kind##_in(older_handle handle) {                                                                 \
@@ -73,7 +90,7 @@ extern WEFT_HIDDEN older_handle const openmpi_by_number[openmpi_kinds][openmpi_n
   }                                                                                                                     \
   static inline older_handle kind##_known_out(Handle handle) {                                                          \
     const uintptr_t value = (uintptr_t)handle;                                                                          \
-    return value >= standard_handles_end ? (older_handle)handle : value < openmpi_predefined_end ? openmpi_by_handle[value] : NULL; \
+    return value >= standard_handles_end ? (older_handle)handle : openmpi_predefined_out(value, openmpi_no_##kind); \
   }                                                                                                                     \
   static inline int kind##_to_integer(older_handle handle) {                                                            \
     const struct openmpi_object* const object = handle;                                                                 \
@@ -205,6 +222,9 @@ static inline int type_class_in(int kind) {
 static inline int lock_in(int kind) { return kind == 1 ? MPI_LOCK_EXCLUSIVE : kind == 2 ? MPI_LOCK_SHARED : -1; }
 #define OLDER_WIN_SEPARATE 1
 #define OLDER_WIN_UNIFIED 0
+static inline MPI_T_pvar_handle variable_handle_in(MPI_T_pvar_handle handle) {
+  return (intptr_t)handle == -1 ? MPI_T_PVAR_ALL_HANDLES : handle;
+}
 /* Of Open MPI's own kinds (OMPI_COMM_TYPE_BOARD, OMPI_COMM_TYPE_HOST) those that are nodes; caches and sockets are refused. */
 static inline int split_in(int kind, MPI_Info info) {
   (void)info;

@@ -53,6 +53,25 @@ OLDER_FUNCTION(int, MPI_Comm_idup_with_info, (older_handle comm, older_handle in
   return idup(error, newcomm, made, request);
 }
 
+OLDER_FUNCTION(int, MPIX_Comm_ishrink, (older_handle comm, older_handle* newcomm, older_handle* request)) {
+  MPI_Request made = (MPI_Request)0;
+  const int error = weft_abi_MPIX_Comm_ishrink(comm_in(comm), (MPI_Comm*)newcomm, request == NULL ? NULL : &made);
+  return idup(error, newcomm, made, request);
+}
+
+/* --- Datatypes by their size ------------------------------------------------------------------------------------------------------------- */
+
+/* Not all that weft has are Open MPI's, too. */
+OLDER_FUNCTION(int, MPI_Type_match_size, (int typeclass, int size, older_handle* datatype)) {
+  MPI_Datatype made = MPI_DATATYPE_NULL;
+  const int error = weft_abi_MPI_Type_match_size(type_class_in(typeclass), size, datatype == NULL ? NULL : &made);
+  if (error != MPI_SUCCESS) return error_out(error);
+  *datatype = type_out(made);
+  if (*datatype != (older_handle)ompi_mpi_datatype_null) return MPI_SUCCESS;
+  weft_abi_MPI_Comm_call_errhandler(MPI_COMM_SELF, MPI_ERR_ARG);
+  return error_out(MPI_ERR_ARG);
+}
+
 /* --- Functions for attributes: true functions here --------------------------------------------------------------------------------------- */
 
 #define ATTRIBUTE_FUNCTIONS(NULL_COPY, DUP, NULL_DELETE)                                                                       \
