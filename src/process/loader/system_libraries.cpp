@@ -10,7 +10,10 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <utility>
 #include <vector>
+
+#include "base/system_path.hpp"
 
 namespace weft::process {
 namespace {
@@ -69,7 +72,7 @@ const std::string& cache_of_system() {
   return bytes;
 }
 
-// Those of the loader itself, which it knows without its cache.
+// Those of the loader itself, which it knows without its cache. It does not say which of those that it tells are such.
 const std::vector<std::string>& directories_of_loader() {
   static const std::vector<std::string> all = [] {
     std::vector<std::string> found;
@@ -82,8 +85,8 @@ const std::vector<std::string>& directories_of_loader() {
       list->dls_cnt = size.dls_cnt;
       if (::dlinfo(self, RTLD_DI_SERINFO, list) == 0)
         for (unsigned i = 0; i < list->dls_cnt; ++i)
-          if (const Dl_serpath& one = list->dls_serpath[i]; (one.dls_flags & LA_SER_DEFAULT) != 0)
-            found.emplace_back(one.dls_name);
+          if (std::string one = list->dls_serpath[i].dls_name; is_of_system(one + "/"))
+            found.push_back(std::move(one));
     }
     if (self != nullptr) ::dlclose(self);
     return found;
