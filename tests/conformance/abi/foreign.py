@@ -101,6 +101,20 @@ static int threads_of_small_stacks(void) {
   return 0;
 }
 """
+WAITS = r"""
+program waits
+  use mpi
+  integer :: error, rank, request, value(1), other(1)
+  call mpi_init(error)
+  call mpi_comm_rank(mpi_comm_world, rank, error)
+  value = rank + 1
+  call mpi_isend(value, 1, mpi_integer, 0, 1, mpi_comm_self, request, error)
+  call mpi_recv(other, 1, mpi_integer, 0, 1, mpi_comm_self, mpi_status_ignore, error)
+  call mpi_wait(request, mpi_status_ignore, error)
+  if (rank == 0 .and. other(1) == 1 .and. request == mpi_request_null) print '(a)', "fine"
+  call mpi_finalize(error)
+end program
+"""
 failures = []
 
 
@@ -308,6 +322,15 @@ def by_another(mpi, folder, right):
     expect(f"of {mpi}, opens a library of it", run(WEFTRUN, "-n", 3, opener, opened), 0, "opened\n")
     standard = compiled(folder / f"opener_for_{mpi}", OPENER, f"-L{HOME}", "-lmpi_abi")
     expect(f"a library of {mpi} is opened by a program of the standard's interface", run(WEFTRUN, "-n", 3, standard, opened), 0, "refused\n")
+    if mpi == "openmpi" and shutil.which("mpifort.openmpi"):
+        source = folder / "waits.f90"
+        source.write_text(WAITS)
+        waits = folder / "waits"
+        subprocess.run(["mpifort.openmpi", "-w", "-o", waits, source], check=True)
+        expect("in Fortran of openmpi", run(WEFTRUN, "-n", 2, waits), 0, "fine\n")
+        expect("in Fortran of openmpi, alone", run(waits, environment={"LD_PRELOAD": f"{HOME}/libmpi.so.40"}), 0, "fine\n")
+        expect("in Fortran of openmpi, by the folder alone", run(waits, environment={"LD_LIBRARY_PATH": HOME}), 1, "",
+               f"or set LD_PRELOAD={HOME}/libmpi.so.40")
     if mpi != "mpich":
         return
     older = (folder / "of_mpi12")  # As MPICH's own builds, Intel's and others call it.

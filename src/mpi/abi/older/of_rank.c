@@ -6,6 +6,7 @@
 #include <link.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "functions.h"
 

@@ -34,7 +34,7 @@ OF_RANK = {"MPI_Op_create", "MPI_Op_create_c", "MPI_Comm_create_errhandler", "MP
            "MPI_Register_datarep", "MPI_Register_datarep_c"}
 # In own.c of one interface alone.
 OWN = {"mpich": set(),
-       "openmpi": {"MPI_Type_match_size", "MPIX_Comm_ishrink", "MPI_Error_string", "MPI_Get_library_version", "MPI_Comm_get_name", "MPI_Type_get_name", "MPI_Win_get_name",
+       "openmpi": {"MPI_Comm_f2c", "MPI_Type_match_size", "MPIX_Comm_ishrink", "MPI_Error_string", "MPI_Get_library_version", "MPI_Comm_get_name", "MPI_Type_get_name", "MPI_Win_get_name",
                    "MPI_Info_get_nthkey"}}
 CONVERSIONS = re.compile(r"_(c2f|f2c|toint|fromint)$")
 # Functions of MPI-1. They are called by their newer names, since weft's own call functions that have names here, too.
@@ -287,14 +287,15 @@ def function(name, parameters, used, result="int"):
     return f"OLDER_FUNCTION({result}, {name}, ({signature})) {{\n{body}}}\n"
 
 
-def conversions():
+def conversions(interface):
     """Between C's handles and integers."""
     text = ""
     for kind in ("Comm", "Type", "Group", "Request", "Op", "Info", "Errhandler", "Message", "Session", "Win", "File"):
         handle, name = "void*" if kind == "File" else "older_handle", kind.lower()
         for out, back in (("c2f", "f2c"), ("toint", "fromint")):
-            text += (f"OLDER_FUNCTION(int, MPI_{kind}_{out}, ({handle} handle)) {{ return {name}_to_integer(handle); }}\n"
-                     f"OLDER_FUNCTION({handle}, MPI_{kind}_{back}, (int number)) {{ return {name}_of_integer(number); }}\n")
+            backwards = (f"OLDER_FUNCTION({handle}, MPI_{kind}_{back}, (int number)) {{ return {name}_of_integer(number); }}\n"
+                         if f"MPI_{kind}_{back}" not in OWN[interface] else "")
+            text += (f"OLDER_FUNCTION(int, MPI_{kind}_{out}, ({handle} handle)) {{ return {name}_to_integer(handle); }}\n" + backwards)
     return text
 
 
@@ -341,7 +342,7 @@ def main():
         + "".join(f"#define {name} weft_abi_{name}\n" for name in both) + '#include "mpi/mpi.h"\n'
         + "".join(f"#undef {name}\n" for name in both) + "#endif\n")
     (output / "functions.c").write_text('/* Written by write_functions.py from mpi.h and functions.table. */\n#include "functions.h"\n\n'
-                                        + "\n".join(functions) + "\n" + conversions())
+                                        + "\n".join(functions) + "\n" + conversions(interface))
     (output / "library.c").write_text(LIBRARY + "".join(f"NAME({name})\n" for name in names))
     (output / "own_names").write_text("".join(f"--defsym=weft_abi_{name}=P{name}\n" for name in every_name))
 

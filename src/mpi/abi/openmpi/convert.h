@@ -56,7 +56,7 @@ struct openmpi_object {
 #define OBJECT(kind, name, standard, number, size) extern char name[size];
 #include "objects.inc"
 #undef OBJECT
-/* Of C++'s bindings. Its functions throw what is returned. */
+/* Of C++'s bindings: errors are returned. Open MPI calls a function of its library for C++, which sets MPI::mpi_errno; here nobody does. */
 extern char ompi_mpi_errors_throw_exceptions[1024];
 
 /* The addresses that the program has for predefined handles: by the standard's handle, and by Fortran's number (convert.c). */

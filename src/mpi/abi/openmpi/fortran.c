@@ -184,3 +184,6 @@ OF_ATTRIBUTES(comm_get_attr, comm, Comm, MPI_Aint)
 OF_ATTRIBUTES(type_get_attr, type, Type, MPI_Aint)
 OF_ATTRIBUTES(win_get_attr, win, Win, MPI_Aint)
 OF_ATTRIBUTES(attr_get, comm, Comm, int)
+
+/* Known by another name that stays this library's, whichever library comes first. */
+extern WEFT_HIDDEN __attribute__((alias("ompi_wait_f"))) __typeof__(ompi_wait_f) openmpi_own_wait;

@@ -1,5 +1,27 @@
 /* What Open MPI's interface has for a rank alone: functions and variables of its library that its libraries for Fortran and C++ use. A
    part of of_rank.c, whose tables it uses. */
+/* --- Fortran ---------------------------------------------------------------------------------------------------------------------------- */
+
+extern void ompi_wait_f(void);
+extern WEFT_HIDDEN void openmpi_own_wait(void);
+
+/* Almost each function of the library for Fortran calls this. Where the loader has found that library's before those of fortran.c, they
+   would read weft's objects as Open MPI's. */
+OLDER_FUNCTION(older_handle, MPI_Comm_f2c, (int number)) {
+  if (__builtin_expect(ompi_wait_f != openmpi_own_wait, 0) && language_of(__builtin_return_address(0)) == language_fortran) {
+    struct dl_find_object of;
+    const int is_known = _dl_find_object((void*)(uintptr_t)openmpi_own_wait, &of) == 0;
+    const char* const path = is_known ? of.dlfo_link_map->l_name : "";
+    const char* const name = strrchr(path, '/');
+    fprintf(stderr,
+            "weft: a program in Fortran for Open MPI (libmpi.so.40) was started without weft's library before the others: start it by "
+            "weftrun, or set LD_PRELOAD=%.*s/libmpi.so.40\n",
+            name != NULL ? (int)(name - path) : 0, path);
+    _exit(1);
+  }
+  return comm_of_integer(number);
+}
+
 /* --- Error handlers and operations ---------------------------------------------------------------------------------------------------- */
 
 /* Functions of the library for C++ that call the program's, where there is that library. */
