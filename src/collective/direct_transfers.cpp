@@ -222,7 +222,8 @@ void direct_transfers::leave(bool written) {
     note_failure(c_, peer_failure(c_, rank_, call_));
     c_.of.subgroups->tell_broken(here, c_, c_.failure);  // Also when somebody else broke it.
   }
-  tell_ended(true);
+  for (; meetings_left_ >= 0; --meetings_left_)
+    tell_ended(true);  // Who is past the first comes to each.
   for_each_other([&](int subgroup) {
     if (!written || is_dead(subgroup)) return;
     const auto wait_for_it = [&](const auto& came) {

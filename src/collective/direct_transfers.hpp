@@ -49,9 +49,11 @@ class direct_transfers {
   // Whether all subgroups reach each other's memory: the same answer in all. They meet to find out, the first time.
   [[nodiscard]] bool reach();
   // The first meeting. `open(subgroup, opened_memory&)` opens what that subgroup will read or write. `written`: others
-  // write to memory of this subgroup.
+  // write to memory of this subgroup. `meetings_within`: calls of meet_again() in
+  // run().
   template <class Open>
-  void meet(const Open& open, bool written) {
+  void meet(const Open& open, bool written, int meetings_within = 0) {
+    meetings_left_ = meetings_within;
     try {
       subgroups_meeting now(c_, call_, rank_, what_);
       meetings().opened_in = meetings().sequence;
@@ -85,8 +87,8 @@ class direct_transfers {
   // others know, and none of them uses memory of this subgroup any more. `work` reads and writes, and calls meet_again()
   // so many times.
   template <class Work>
-  void run(const Work& work, int meetings = 0) {
-    meetings_left_ = meetings;
+  void run(const Work& work, int meetings_within = 0) {
+    meetings_left_ = meetings_within;
     try {
       work();
       wait();

@@ -339,6 +339,9 @@ class reduction_across_subgroups {
   [[nodiscard]] direct_transfers direct() noexcept {
     return {c_, turn_.self().call, c_.local()[0], turn_.description()};
   }
+  [[nodiscard]] int meetings_within() const noexcept {
+    return root_subgroup_ == everywhere ? 1 : 0;
+  }
   // Each opens its input, and its output if it has one.
   void meet_to_go_directly() {
     turn_.meet_prepared([](worker_group&) {},
@@ -355,7 +358,7 @@ class reduction_across_subgroups {
                                   opened.add(bytes_at(own.out, how_.bytes()),
                                              is_written ? peer_access::write : peer_access::read);
                               },
-                              is_written);
+                              is_written, meetings_within());
                         });
   }
   void run_directly() {
@@ -370,7 +373,7 @@ class reduction_across_subgroups {
         others.meet_again();
         take_results(others);
       };
-      others.run(work, root_subgroup_ == everywhere ? 1 : 0);
+      others.run(work, meetings_within());
       others.end();
     });
     turn_.meet_here();

@@ -159,6 +159,18 @@ TEST_P(a_death_before_a_deadlock, does_not_hide_it) {
 INSTANTIATE_TEST_SUITE_P(survival, a_death_before_a_deadlock, ::testing::Values("shm", "ofi:tcp"),
                          [](const auto& one) { return std::string(one.param).substr(0, 3); });
 
+// The ranks read and write each other's memory. Each may hear of the death in another meeting.
+TEST(a_death_in_large_collectives, of_one_rank_a_process_ends_them_in_all) {
+  for (int run = 0; run < 9; ++run) {
+    const outcome got = shell(formatted(
+        "env WEFT_TRANSPORT=shm timeout 100 ./weftrun -n 3 --processes 3 --on-failure error --timeout 60 "
+        "./test-survivors {} large",
+        run % 3));
+    EXPECT_EQ(count_of(got.text, " went on\n"), 2u) << got.text;
+    EXPECT_EQ(got.text.find("survivors:"), std::string::npos) << got.text;
+  }
+}
+
 TEST_P(a_death, ends_the_job_with_the_ranks_the_host_and_the_signal) {
   // The other processes end with ranks under way. AddressSanitizer would look for leaks even so, and
   // not on the stacks of ranks.
