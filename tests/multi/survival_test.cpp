@@ -161,11 +161,11 @@ INSTANTIATE_TEST_SUITE_P(survival, a_death_before_a_deadlock, ::testing::Values(
 
 // The ranks read and write each other's memory. Each may hear of the death in another meeting.
 TEST(a_death_in_large_collectives, of_one_rank_a_process_ends_them_in_all) {
-  for (int run = 0; run < 9; ++run) {
+  for (int victim = 0; victim < 3; ++victim) {
     const outcome got = shell(formatted(
         "env WEFT_TRANSPORT=shm timeout 100 ./weftrun -n 3 --processes 3 --on-failure error --timeout 60 "
         "./test-survivors {} large",
-        run % 3));
+        victim));
     EXPECT_EQ(count_of(got.text, " went on\n"), 2u) << got.text;
     EXPECT_EQ(got.text.find("survivors:"), std::string::npos) << got.text;
   }
