@@ -64,7 +64,8 @@ struct subgroup_meetings {
   [[nodiscard]] other& of(int process);
   // Null when no message of that process has come, and none was waited for.
   [[nodiscard]] other* find(int process) noexcept {
-    for (const auto& each : others_)  // Their number is the logarithm of the number of subgroups.
+    // The logarithm of the number of subgroups, or a few that tell each other directly.
+    for (const auto& each : others_)
       if (each->process == process) return each.get();
     return nullptr;
   }
