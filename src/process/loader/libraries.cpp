@@ -35,9 +35,10 @@ constexpr std::array private_run_times{"libweft-process.", "libweft-process-mpic
                                        "libnvf",           "libnvomp."};
 // What a system brings that keeps a program's settings, plans or open objects and counts on one
 // program that uses it. Small: a copy costs what it writes.
-constexpr std::array with_state{"libfftw3",    "libhdf5",    "libnetcdf",   "libmetis",
-                                "libscotch",   "libarpack",  "libgsl.",     "libglpk",
-                                "libsundials", "libsuperlu", "libsqlite3.", "libpython"};
+constexpr std::array with_state{"libfftw3",     "libhdf5",      "libnetcdf",   "libmetis",
+                                "libscotch",    "libarpack",    "libgsl.",     "libglpk",
+                                "libsundials",  "libsuperlu",   "libsqlite3.", "libpython",
+                                "libboost_ser", "libboost_wser"};  // Serialization: of classes.
 // Python has its modules there, which count on one interpreter; in a directory of the system, too.
 constexpr std::array module_directories{"/lib-dynload/", "/dist-packages/", "/site-packages/"};
 // Their data are caches, tables made once, and locks for what many threads do at once.
