@@ -109,9 +109,9 @@ SECTIONS = [
 COUNTS_WORDS = """## Work per operation as workers grow
 
 Counted by bench/scale_counts.py, not timed: instructions outside of waiting; lines of the cache that move between workers. 2 to 128 workers of one rank
-each, all of which have sent to each other. Of collectives: the rank in the middle, to the one with most. A send, a receive from a named rank
-and a stealing probe (of one victim, at random) are the same for any number. A worker that has nothing looks into each mailbox that others have
-opened to it, 17 instructions a mailbox, and no line while that is empty: with it grow a receive from any source, a probe that finds nothing and a
+each, all of which have sent to each other. Of collectives: the rank in the middle, to the one with most. A send is the same
+for any number, a receive from a named rank and a stealing probe (of one victim, at random) within 4 instructions. A worker that has nothing
+looks into each mailbox that others have opened to it, 17 instructions a mailbox, and no line while that is empty: with it grow a receive from any source, a probe that finds nothing and a
 collective's waits. In a collective up to 8 workers each read the dropboxes of all; more form a tree of width 8: most read one line and the
 root's, an inner rank 8 a level. Instructions of collectives are upper bounds: a pass of a wait in which a line came counts as work. A small
 broadcast has one writer. The start of a rank is its share of a job of one worker, from begin to end.
