@@ -49,8 +49,7 @@ class direct_transfers {
   // Whether all subgroups reach each other's memory: the same answer in all. They meet to find out, the first time.
   [[nodiscard]] bool reach();
   // The first meeting. `open(subgroup, opened_memory&)` opens what that subgroup will read or write. `written`: others
-  // write to memory of this subgroup. `meetings_within`: calls of meet_again() in
-  // run().
+  // write to memory of this subgroup. `meetings_within`: how many times run() will call meet_again().
   template <class Open>
   void meet(const Open& open, bool written, int meetings_within = 0) {
     meetings_left_ = meetings_within;
