@@ -28,13 +28,25 @@ constexpr std::size_t read_in_place_bytes_min = 16 * 1024;
 
 }  // namespace
 
-operation& control_messages::next() {
+control_messages::message& control_messages::next() {
   if (count_ < few_.size()) {
     few_[count_] = {};
     return few_[count_++];
   }
   ++count_;
-  return *more_.emplace_back(std::make_unique<operation>());
+  return *more_.emplace_back(std::make_unique<message>());
+}
+
+template <class Start>
+void control_messages::begin(operation& op, const Start& start) {
+  op.counter = &pending_;
+  ++pending_.pending;
+  try {
+    start();
+  } catch (...) {
+    op.complete = true;  // It has not begun: nobody ends it.
+    throw;
+  }
 }
 
 template <class Data>
@@ -45,12 +57,11 @@ void control_messages::start_send(const peer& to, int rank, const envelope& from
   speaker_.counts.sent = before.sent;  // Not a message of the program.
   speaker_.counts.sent_bytes = before.sent_bytes;
   if (gone) return;
-  operation& op = next();
+  message& op = next();
+  op.to = to;
   set_memory(op, data);
   describe_send(op, speaker_, from, rank, to.worker);
-  op.counter = &pending_;
-  ++pending_.pending;
-  send_rts(*speaker_.home, to, from, op);
+  begin(op, [&] { send_rts(*speaker_.home, to, from, op); });
 }
 
 template <class Room>
@@ -59,9 +70,7 @@ void control_messages::start_receive(rank_state& by, const envelope& wanted, con
   op.match = wanted;
   set_memory(op, into);
   op.owner = &by;
-  op.counter = &pending_;
-  ++pending_.pending;
-  detail::start_receive(by, op);
+  begin(op, [&] { detail::start_receive(by, op); });
 }
 
 void control_messages::send(const peer& to, int rank, const envelope& from, byte_view data) {
@@ -113,15 +122,36 @@ void control_messages::wait() {
   more_.clear();
 }
 
-// Left by an exception: nobody may write into what goes away.
+// Left by an exception: nobody may read or write what goes away. A send to another process closes its memory; one within the
+// process is asked back. A receive that has its message comes to its end without anybody's doing more for it. Once the job
+// stops nothing is delivered any more, when all workers know.
 control_messages::~control_messages() {
   if (pending_.pending == 0) return;
-  each([this](operation& op) {
-    withdraw_posted(op);
-    if (op.what != operation::kind::send || op.complete || speaker_.home->owner().stopping())
-      return;
-    if (speaker_.shared->ways != nullptr) speaker_.shared->ways->forget(*speaker_.home, op);
+  worker& here = *speaker_.home;
+  const scheduler& workers = here.owner();
+  each([&](message& m) {
+    operation& op = m;
+    if (op.complete) return;
+    if (op.what == operation::kind::recv) {
+      op.complete = op.posted_in != nullptr;
+      withdraw_posted(op);
+    } else if (m.to.worker == remote_worker) {
+      speaker_.shared->ways->forget(here, op);
+      op.complete = true;
+    } else if (!workers.stopping()) {
+      try {
+        ask_back(here, m.to, op);
+      } catch (const job_stopped&) {
+      }
+    }
   });
+  const auto all_over = [&] {
+    bool over = true;
+    each([&](const operation& op) { over = over && op.complete; });
+    return over;
+  };
+  here.wait_until(looks{[&] { return workers.stopping() || all_over(); }}, what_, false);
+  if (!all_over()) here.stop_and_wait();
 }
 
 }  // namespace weft::detail

@@ -14,10 +14,12 @@ namespace weft::detail {
 // Whether a message must be as long as its receive, or may be shorter.
 enum class lengths { equal, any };
 
+// Declared after the memory that the messages are read from and written to, and after `what`: it may be left by an exception.
 class control_messages {
  public:
   control_messages(rank_state& speaker, const wait_description& what, lengths expected) noexcept
       : speaker_(speaker), what_(what), expected_(expected) {}
+  control_messages(rank_state&, wait_description&&, lengths) = delete;
   ~control_messages();
   control_messages(const control_messages&) = delete;
   control_messages& operator=(const control_messages&) = delete;
@@ -44,7 +46,13 @@ class control_messages {
   [[nodiscard]] rank_state& speaker() const noexcept { return speaker_; }
 
  private:
-  [[nodiscard]] operation& next();
+  struct message : operation {
+    detail::peer to;  // Of a send.
+  };
+
+  [[nodiscard]] message& next();
+  template <class Start>
+  void begin(operation& op, const Start& start);
   template <class Data>
   void start_send(const peer& to, int rank, const envelope& from, const Data& data);
   template <class Room>
@@ -58,8 +66,8 @@ class control_messages {
   const lengths expected_;
   completion_counter pending_;
   std::size_t count_ = 0;
-  std::array<operation, 4> few_;
-  std::vector<std::unique_ptr<operation>> more_;
+  std::array<message, 4> few_;
+  std::vector<std::unique_ptr<message>> more_;
 };
 
 }  // namespace weft::detail

@@ -213,11 +213,7 @@ void direct_transfers::leave(bool written) {
   const std::uint32_t sequence = all.sequence;
   const std::uint64_t digest = all.digest_of(call_);
   worker& here = *leader().home;
-  const struct conversation {
-    communicator_state& of;
-    explicit conversation(communicator_state& c) : of(c) { ++of.conversations; }
-    ~conversation() { --of.conversations; }
-  } keeps_all_here(c_);
+  const conversation until_all_is_over(&c_);
   if (written) {
     note_failure(c_, peer_failure(c_, rank_, call_));
     c_.of.subgroups->tell_broken(here, c_, c_.failure);  // Also when somebody else broke it.

@@ -61,6 +61,7 @@ std::vector<std::byte> named_inbox::receive(rank_state& me, int from, std::strin
   const envelope wanted{named_context, from, key.second};
   for (;;) {
     title first{};
+    std::vector<std::byte> data;
     control_messages with(me, what, lengths::any);
     with.receive(me, wanted, std::as_writable_bytes(std::span(&first, 1)));
     with.wait();
@@ -68,7 +69,7 @@ std::vector<std::byte> named_inbox::receive(rank_state& me, int from, std::strin
       throw error(formatted(
           "{}: rank {} sends a name of {} bytes and {} bytes: at most {} and {} are right", call,
           from, first.name_bytes, first.data_bytes, named_bytes_max, bytes_max));
-    std::vector<std::byte> data(first.data_bytes);
+    data.resize(first.data_bytes);
     with.receive(me, wanted, data);
     with.wait();
     const std::string_view came(first.name.data(), first.name_bytes);
@@ -87,7 +88,8 @@ void send_named(rank_state& me, int to, std::string_view name, std::span<const s
   first.data_bytes = static_cast<std::uint32_t>(data.size());
   std::memcpy(first.name.data(), name.data(), name.size());
   const envelope from{named_context, me.number, tag_of(name)};
-  control_messages with(me, {call, me.shared->world->context, to, from.tag, 0}, lengths::any);
+  const wait_description what{call, me.shared->world->context, to, from.tag, 0};
+  control_messages with(me, what, lengths::any);
   const peer& there = me.shared->world->to(to);
   with.send(there, to, from, std::as_bytes(std::span(&first, 1)).first(title_bytes + name.size()));
   with.send(there, to, from, data);

@@ -448,6 +448,7 @@ communicator create_group(communicator_state& c, int rank, std::span<const int> 
   group_call mine{0, static_cast<std::int32_t>(ranks.size()), as_number(ranks)};
   const int first = ranks.front();
   const wait_description what{name, c.context, first, tag, 0};
+  group_call of_first;
   control_messages with(me, what, lengths::any);
   if (rank == first) {
     mine.context = contexts_for(c, 1);
@@ -457,7 +458,6 @@ communicator create_group(communicator_state& c, int rank, std::span<const int> 
                   std::as_bytes(std::span(&mine, 1)));
     with.wait();
   } else {
-    group_call of_first;
     with.receive(me, {c.context | group_context, first, tag},
                  std::as_writable_bytes(std::span(&of_first, 1)));
     with.wait();

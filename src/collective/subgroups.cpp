@@ -97,10 +97,8 @@ subgroup_messages::subgroup_messages(communicator_state& c, rank_state& speaker,
                                      const wait_description& what) noexcept
     : c_(c),
       what_(what),
-      messages_(speaker, what, lengths::any),
-      leads_(speaker.home == leader_of(c).home) {
-  if (leads_) ++c_.conversations;  // Only the leader's worker touches it.
-}
+      until_all_is_over_(speaker.home == leader_of(c).home ? &c : nullptr),
+      messages_(speaker, what, lengths::any) {}
 
 // When a communicator is cut off, messages under way are ended. These may have begun after that.
 void subgroup_messages::begin_wait() {

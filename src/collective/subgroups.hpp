@@ -39,9 +39,6 @@ class subgroup_messages {
   // `speaker`: the rank on whose worker this runs: the leader, or the root of a broadcast.
   subgroup_messages(communicator_state& c, rank_state& speaker,
                     const wait_description& what) noexcept;
-  ~subgroup_messages() {
-    if (leads_) --c_.conversations;
-  }
   subgroup_messages(const subgroup_messages&) = delete;
   subgroup_messages& operator=(const subgroup_messages&) = delete;
 
@@ -67,8 +64,8 @@ class subgroup_messages {
 
   communicator_state& c_;
   const wait_description& what_;
+  const conversation until_all_is_over_;  // Of the leader's worker alone.
   control_messages messages_;
-  const bool leads_;  // The speaker and the leader have the same worker.
 };
 
 // Returns when all subgroups have come here. `call` is this subgroup's, as `rank` made it.

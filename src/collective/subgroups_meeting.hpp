@@ -31,14 +31,13 @@ class subgroups_meeting {
         all_(ways_.meetings_of(c)),
         leader_(*all_.leader),
         sequence_(++all_.sequence),
-        digest_(all_.digest_of(call)) {
+        digest_(all_.digest_of(call)),
+        until_all_is_over_(&c) {
     subgroup_meetings::begun& mine = all_.mine[sequence_ % 2];
     mine.sequence = sequence_;
     mine.call = call;
     mine.rank = rank;
-    ++c_.conversations;
   }
-  ~subgroups_meeting() { --c_.conversations; }
   subgroups_meeting(const subgroups_meeting&) = delete;
   subgroups_meeting& operator=(const subgroups_meeting&) = delete;
 
@@ -235,6 +234,7 @@ class subgroups_meeting {
   rank_state& leader_;
   const std::uint32_t sequence_;
   const std::uint64_t digest_;
+  const conversation until_all_is_over_;
 };
 
 }  // namespace weft::detail

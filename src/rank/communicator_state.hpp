@@ -185,7 +185,7 @@ struct communicator_state {
   std::atomic<std::uint32_t> revoked_with{wait_description::no_context};
   std::atomic<bool> has_agreed{
       false};             // Its ranks have begun agreements (collective/agreements.hpp).
-  int conversations = 0;  // Meetings of the leader with other subgroups under way. Its worker's.
+  int conversations = 0;  // See conversation. The leader's worker's.
   std::string failure;  // The first failure; written under the list's lock before `failed` is set.
   // Whether small reductions combine the ranks in their order, in all processes.
   bool combines_in_rank_order = true;
@@ -241,6 +241,23 @@ struct communicator_state {
 
  private:
   bool group_subgroups_by_node();
+};
+
+// While it exists the leader's subgroup talks to others: no rank of it may leave the collective, whose buffers may be read and
+// written. Made and destroyed on the leader's worker. Null: does nothing.
+class conversation {
+ public:
+  explicit conversation(communicator_state* of) noexcept : of_(of) {
+    if (of_ != nullptr) ++of_->conversations;
+  }
+  ~conversation() {
+    if (of_ != nullptr) --of_->conversations;
+  }
+  conversation(const conversation&) = delete;
+  conversation& operator=(const conversation&) = delete;
+
+ private:
+  communicator_state* const of_;
 };
 
 }  // namespace weft::detail

@@ -185,8 +185,8 @@ TEST_P(a_death, ends_the_job_with_the_ranks_the_host_and_the_signal) {
 INSTANTIATE_TEST_SUITE_P(survival, a_death,
                          ::testing::Combine(::testing::Values("shm", "ofi:tcp"),
                                             ::testing::Values("messages", "waiting", "probing",
-                                                              "exchanging", "collectives", "absent",
-                                                              "large")),
+                                                              "exchanging", "leaving",
+                                                              "collectives", "absent", "large")),
                          [](const auto& one) {
                            return std::string(std::get<0>(one.param)).substr(0, 3) + "_" +
                                   std::get<1>(one.param);
@@ -378,8 +378,8 @@ TEST_F(nodes_of_two, take_part_in_collectives_of_all_kinds) {
 }
 
 TEST_F(nodes_of_two, go_on_without_a_process_that_dies) {
-  for (const char* mode :
-       {"messages", "waiting", "probing", "exchanging", "collectives", "absent", "large"}) {
+  for (const char* mode : {"messages", "waiting", "probing", "exchanging", "leaving", "collectives",
+                           "absent", "large"}) {
     const outcome got = shell(line(formatted("--on-failure error ./test-survivors 5 {}", mode)));
     EXPECT_EQ(count_of(got.text, " went on\n"), 6u) << mode << ": " << got.text;
     EXPECT_EQ(got.text.find("survivors:"), std::string::npos) << got.text;

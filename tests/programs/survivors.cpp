@@ -17,6 +17,7 @@
 #include <vector>
 #include <weft/weft.hpp>
 
+#include "collective/control_messages.hpp"
 #include "mpi/mpi.h"
 #include "remote/port.hpp"
 
@@ -168,6 +169,64 @@ class cast {
     if (MPI_Finalize() != MPI_SUCCESS) fail(world_, "the living cannot end MPI");
   }
 
+  // Messages of the run time that are under way together: a send to a dead rank fails when one is being read and another has
+  // been offered. The first comes whole, the second is taken back.
+  void leaving() {
+    using namespace weft::detail;
+    std::vector<int> alive;
+    for (const int rank : world_.allgather(doomed_ ? -1 : world_.rank()))
+      if (rank >= 0) alive.push_back(rank);
+    if (doomed_) {
+      if (world_.rank() != victim_) return (void)world_.recv<int>(world_.rank(), 9);
+      weft::sleep_for(100ms);
+      die();
+    }
+    const int middle = alive[0], beside = alive[1], far = alive.back();
+    constexpr int from_far = 1, from_middle = 2, go = 7;
+    rank_state& me = calling_rank("leaving");
+    const communicator_state& all = *me.shared->world;
+    const weft::wait_description what{"leaving", all.context};
+    const auto envelope_of = [](int rank, int tag) {
+      return envelope{hidden_context | group_context | neighbor_context, rank, tag};
+    };
+    std::vector<char> in(4'000'000), out(in.size(), static_cast<char>(1 + world_.rank()));
+    if (world_.rank() == far) {
+      control_messages with(me, what, lengths::equal);
+      with.send(all.to(middle), middle, envelope_of(far, from_far), std::as_bytes(std::span(out)));
+      with.wait();
+    }
+    if (world_.rank() == middle) {
+      if (!fails([&] { (void)world_.recv<int>(victim_, 9); }))
+        fail(world_, "a receive from a dead rank succeeded");
+      me.home->wait_until([&] { return me.lists.find(envelope_of(far, from_far)) != nullptr; },
+                          what);
+      const bool failed = fails([&] {
+        control_messages with(me, what, lengths::equal);
+        with.receive(me, envelope_of(far, from_far), std::as_writable_bytes(std::span(in)));
+        for (const int to : {beside, victim_})
+          with.send(all.to(to), to, envelope_of(middle, from_middle),
+                    std::as_bytes(std::span(out)));
+      });
+      if (!failed) fail(world_, "a send to a dead rank succeeded");
+      if (in != std::vector<char>(in.size(), static_cast<char>(1 + far)))
+        fail(world_, "a receive was left while its message was being read");
+      world_.send(0, beside, go);
+      out.assign(1, 0);
+      control_messages with(me, what, lengths::equal);
+      with.send(all.to(beside), beside, envelope_of(middle, from_middle),
+                std::as_bytes(std::span(out)));
+      with.wait();
+    }
+    if (world_.rank() == beside) {
+      (void)world_.recv<int>(middle, go);
+      in.resize(1);
+      control_messages with(me, what, lengths::equal);
+      with.receive(me, envelope_of(middle, from_middle), std::as_writable_bytes(std::span(in)));
+      with.wait();
+      if (in[0] != 0) fail(world_, "a message that was left was received");
+    }
+  }
+
   // All are in collectives, small and large, of all kinds.
   void collectives() {
     std::vector<long> large(40'000, 1);
@@ -306,6 +365,7 @@ int main(int argc, char** argv) {
     if (mode == "waiting") all.waiting();
     if (mode == "probing") all.probing();
     if (mode == "exchanging") all.exchanging();
+    if (mode == "leaving") all.leaving();
     if (mode == "collectives") all.collectives();
     if (mode == "absent") all.absent();
     if (mode == "large") all.large_collectives();

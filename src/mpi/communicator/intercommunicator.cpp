@@ -65,6 +65,7 @@ std::vector<int> exchange_groups(state& me, const communicator_object& between, 
   const peer& there = between.shared->to(to);
   const std::uint32_t context = between.shared->context | group_context;
   const wait_description what{call, context, to, tag, 0};
+  std::vector<int> remote;
   control_messages with(me.rank, what, lengths::equal);
   with.receive(me.rank, {context, to, tag}, bytes_of(&theirs, 1));
   with.send(there, to, {context, between.own, tag}, byte_view(bytes_of(&note, 1)));
@@ -73,7 +74,7 @@ std::vector<int> exchange_groups(state& me, const communicator_object& between, 
   if (theirs.size < 1 || theirs.size > all)
     fail(MPI_ERR_OTHER, "the leader of the other group says that it has {} ranks, of a job of {}",
          theirs.size, all);
-  std::vector<int> remote(static_cast<std::size_t>(theirs.size));
+  remote.resize(static_cast<std::size_t>(theirs.size));
   with.receive(me.rank, {context, to, tag}, bytes_of(remote.data(), remote.size()));
   with.send(there, to, {context, between.own, tag}, std::as_bytes(std::span(mine)));
   with.wait();
@@ -91,8 +92,9 @@ std::string exchange_texts(state& me, const communicator_object& between, int re
   const peer& there = between.shared->to(to);
   const std::uint32_t context = between.shared->context | group_context;
   const wait_description what{"MPI_Intercomm_create", context, to, tag, 0};
-  control_messages with(me.rank, what, lengths::equal);
   std::uint64_t size = mine.size(), other = 0;
+  std::string theirs;
+  control_messages with(me.rank, what, lengths::equal);
   with.receive(me.rank, {context, to, tag}, bytes_of(&other, 1));
   with.send(there, to, {context, between.own, tag}, byte_view(bytes_of(&size, 1)));
   with.wait();
@@ -100,7 +102,7 @@ std::string exchange_texts(state& me, const communicator_object& between, int re
     fail(MPI_ERR_OTHER,
          "the leader of the other group says {} bytes of its ranks: at most {} are right", other,
          text_bytes_max);
-  std::string theirs(other, '\0');
+  theirs.resize(other);
   with.receive(me.rank, {context, to, tag}, bytes_of(theirs.data(), theirs.size()));
   with.send(there, to, {context, between.own, tag}, std::as_bytes(std::span(mine)));
   with.wait();
