@@ -267,6 +267,7 @@ static int end_badly(const char* what) {
   MPI_Barrier(between);
   if (rank == 0) printf("both are there\n");
   fflush(stdout);
+  MPI_Barrier(MPI_COMM_WORLD); /* It is said before the job ends. */
   if (strcmp(what, "parent aborts") == 0 && rank == size - 1) MPI_Abort(MPI_COMM_WORLD, 7);
   MPI_Recv(NULL, 0, MPI_INT, 0, 9, between, MPI_STATUS_IGNORE); /* Nobody sends it. */
   return 0;
