@@ -425,22 +425,20 @@ struct shown {
   const parts* takes = nullptr;
 };
 
-// The whole of a collective with large data: all ranks show their buffers, then each calls move(buffer_exposure), then
-// each waits until all ranks of its process have moved. The speaker of each group calls `prepare(group)` once all its
-// ranks show their buffers, before others read them.
-template <class Part, class Move, class Prepare>
-void show_and_move(communicator_state& c, int rank, const collective_call& call, const shown& mine,
-                   const exposure<Part>& what, const Move& move, const Prepare& prepare) {
-  collective_turn turn(c, rank, call);
-  member& m = turn.self();
+inline void show(member& m, const shown& mine) noexcept {
   m.in = mine.in;
   m.out = mine.out;
   m.bytes = mine.bytes;
   m.more = mine.more;
   m.stride = mine.stride;
   m.takes = mine.takes;
-  buffer_exposure<Part> all(c, rank, turn, what);
-  turn.meet_prepared(prepare, [&] { all.meet_subgroups(); });
+}
+
+// Called when all ranks have shown their buffers and met: each calls move(buffer_exposure), then each waits until all
+// ranks of its process have moved.
+template <class Part, class Move>
+void move_shown(communicator_state& c, int rank, collective_turn& turn, const exposure<Part>& what,
+                buffer_exposure<Part>& all, const Move& move) {
   if (c.spans_processes()) {
     if (rank == c.local()[0]) turn.lead([&] { all.exchange_with_subgroups(); });
     turn.meet_here();
@@ -461,10 +459,15 @@ void show_and_move(communicator_state& c, int rank, const collective_call& call,
   if (what.ends_together && c.spans_processes()) turn.meet_moved();
 }
 
+// The whole of a collective with large data: all ranks show their buffers, and meet before and after they move.
 template <class Part, class Move>
 void show_and_move(communicator_state& c, int rank, const collective_call& call, const shown& mine,
                    const exposure<Part>& what, const Move& move) {
-  show_and_move(c, rank, call, mine, what, move, [](worker_group&) {});
+  collective_turn turn(c, rank, call);
+  show(turn.self(), mine);
+  buffer_exposure<Part> all(c, rank, turn, what);
+  turn.meet_prepared([](worker_group&) {}, [&] { all.meet_subgroups(); });
+  move_shown(c, rank, turn, what, all, move);
 }
 
 // The commonest `Part`: the owner's whole buffer.

@@ -123,6 +123,28 @@ class collective_turn {
     meet_with([&](worker_group& g) { speak_for_exchange(g, plan); });
   }
 
+  // Returns when every rank has arrived. Where each is alone on its worker, in one process, with at most tree_width of
+  // them. `say(group, number of the meeting, data)` writes what goes into the dropbox and returns its size, at most
+  // small_bytes_max; `hear(group, data)` gets what each group has said, in the order of groups.
+  template <class Say, class Hear>
+  void meet_saying(const Say& say, const Hear& hear) {
+    meet_with([&](worker_group& g) {
+      ++g.sequence;
+      partial mine;
+      publish(g.own, g.sequence, mine, say(g, g.sequence, mine.data));
+      for (worker_group& other : c_.groups)
+        hear(other, (&other == &g ? g.own.content(g.sequence) : await(other.own, g.sequence)).data);
+    });
+    member_.moving = true;
+  }
+  // Called in a meeting in which another rank fails, and says why: throws that.
+  [[noreturn, gnu::cold]] void await_failure() {
+    // Relaxed: throw_failed() reads what was noted before, under a lock.
+    const auto& broken = c_.broken;
+    here().wait_until(looks{[&] { return broken.load(std::memory_order_relaxed); }}, description());
+    throw_failed(c_);
+  }
+
   [[nodiscard]] member& self() noexcept { return member_; }
   [[nodiscard]] rank_state& rank() noexcept { return me_; }
   [[nodiscard]] worker& here() noexcept { return *me_.home; }

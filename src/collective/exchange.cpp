@@ -1,6 +1,9 @@
 #include "collective/exchange.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
+#include <memory>
 
 #include "base/format.hpp"
 #include "collective/buffer_exposure.hpp"
@@ -92,6 +95,152 @@ void take_rows(communicator_state& c, const parts& take, std::size_t part_bytes)
   }
 }
 
+// Passing: a rank that is alone on its worker copies what it gives to others into memory of its own beside its dropbox, and
+// who takes it knows from the dropbox where each part lies. Nobody reads the rank's buffer, so all go on without a second
+// meeting. It pays where a meeting and the search for a part in the giver's lists cost more than a copy.
+//
+// The memory has two halves, used by turns as the slots of the dropbox are: R1 and A1 of sync/dropbox.hpp order what is
+// written and read there, and the rule when a slot may be written again holds for a half as well.
+constexpr std::size_t passed_bytes_max = 8192;
+// Said in place of a size: the rank does not pass its parts, or the part is longer than any that is passed.
+constexpr std::uint16_t not_passed = 0xffff;
+static_assert(passed_bytes_max < not_passed);
+// Said by each rank: how much it gives to each and takes from each. All see which ranks disagree.
+struct passed_sizes {
+  std::array<std::uint16_t, tree_width> gives, takes;
+};
+
+[[nodiscard]] bool may_pass(const communicator_state& c, const exchange_plan& plan) noexcept {
+  const std::size_t parts_given = plan.per_reader ? c.members.size() - 1 : 1;
+  return plan.only_owner == no_root && plan.only_reader == no_root && plan.explain == nullptr &&
+         c.ranks_of_group_max == 1 && c.groups.size() > 1 && c.groups.size() <= tree_width &&
+         !c.spans_processes() &&
+         (plan.known == sizes::of_each || plan.part_bytes <= passed_bytes_max / parts_given);
+}
+
+[[nodiscard]] std::byte* passed_by(communicator_state& c, const worker_group& g,
+                                   std::uint64_t meeting) noexcept {
+  return row_of(c, g).get() + meeting % 2 * passed_bytes_max;
+}
+
+[[nodiscard]] std::size_t size_of(const parts& p, int rank) {
+  if (!p.has(rank)) return 0;
+  return p.laid_out == nullptr ? p.bytes : p.at(rank).size();
+}
+
+// One rank's part in an exchange whose parts may be passed.
+class passing {
+ public:
+  passing(communicator_state& c, int rank, const exchange_plan& plan, const parts& give,
+          const parts& take) noexcept
+      : c_(c), rank_(rank), plan_(plan), give_(give), take_(take) {}
+
+  // Returns whether all have passed their parts, and this rank has those for it. False: all have shown their buffers.
+  [[nodiscard]] bool meet(collective_turn& turn) {
+    turn.meet_saying(
+        [&](worker_group& g, std::uint64_t meeting, std::byte* data) {
+          meeting_ = meeting;
+          return say(g, data);
+        },
+        [&](const worker_group& g, const std::byte* data) { hear(g, data, turn); });
+    if (!all_pass_) return false;
+    take_all();
+    return true;
+  }
+
+ private:
+  [[nodiscard]] std::size_t count() const noexcept { return c_.members.size(); }
+  [[nodiscard]] static std::size_t at(int rank) noexcept { return static_cast<std::size_t>(rank); }
+
+  // Returns the size of what it has written to `data`: the sizes that this rank gives, then those that it takes.
+  std::size_t say(const worker_group& g, std::byte* data) {
+    passed_sizes sizes{};
+    std::size_t total = 0;
+    for (int r = 0; r < c_.size(); ++r) {
+      if (r == rank_) continue;
+      const std::size_t gives = size_of(give_, r);
+      if (plan_.per_reader || total == 0) total += gives;
+      sizes.gives[at(r)] = static_cast<std::uint16_t>(gives);
+      sizes.takes[at(r)] =
+          static_cast<std::uint16_t>(std::min<std::size_t>(size_of(take_, r), not_passed));
+      if (total > passed_bytes_max) break;
+    }
+    // Of its own part the others need only know whether it fits.
+    if (!plan_.leaves_own && size_of(give_, rank_) != size_of(take_, rank_))
+      sizes.takes[at(rank_)] = 1;
+    if (total > passed_bytes_max)
+      sizes.gives.fill(not_passed);
+    else if (total != 0)
+      pass(g);
+    const std::size_t bytes = count() * sizeof sizes.gives[0];
+    std::memcpy(data, sizes.gives.data(), bytes);
+    std::memcpy(data + bytes, sizes.takes.data(), bytes);
+    return 2 * bytes;
+  }
+  void pass(const worker_group& g) {
+    std::unique_ptr<std::byte[]>& both = row_of(c_, g);
+    if (both == nullptr) [[unlikely]]
+      both = std::make_unique_for_overwrite<std::byte[]>(2 * passed_bytes_max);
+    std::byte* to = passed_by(c_, g, meeting_);
+    for (int r = 0; r < c_.size(); ++r) {
+      if (r == rank_) continue;
+      const std::size_t bytes = size_of(give_, r);
+      give_.get(r, to, bytes);
+      if (!plan_.per_reader && bytes != 0) return;  // All get the same.
+      to += bytes;
+    }
+  }
+
+  void hear(const worker_group& g, const std::byte* data, collective_turn& turn) {
+    passed_sizes& sizes = said_[at(g.members[0])];
+    const std::size_t bytes = count() * sizeof sizes.gives[0];
+    std::memcpy(sizes.gives.data(), data, bytes);
+    std::memcpy(sizes.takes.data(), data + bytes, bytes);
+    all_pass_ = all_pass_ && sizes.gives[0] != not_passed;
+    if (++heard_ == c_.groups.size() && all_pass_) check(turn);
+  }
+  // All ranks find the same two that disagree; the one that takes tells of it, as in an exchange that is not passed.
+  void check(collective_turn& turn) const {
+    for (int giver = 0; giver < c_.size(); ++giver)
+      for (int taker = 0; taker < c_.size(); ++taker) {
+        if (said_[at(giver)].gives[at(taker)] == said_[at(taker)].takes[at(giver)]) [[likely]]
+          continue;
+        if (taker != rank_) turn.await_failure();
+        const std::size_t gives =
+            giver == rank_ ? size_of(give_, rank_) : said_[at(giver)].gives[at(taker)];
+        wrong_length(c_, plan_, giver, gives, taker, size_of(take_, giver));
+      }
+  }
+
+  void take_all() {
+    for (const worker_group& g : c_.groups) {
+      const int giver = g.members[0];
+      if (giver == rank_) continue;
+      const auto& gives = said_[at(giver)].gives;
+      if (gives[at(rank_)] == 0) continue;
+      const std::byte* from = passed_by(c_, g, meeting_);
+      if (plan_.per_reader)
+        for (int r = 0; r < rank_; ++r) from += gives[at(r)];
+      take_.put(giver, from, gives[at(rank_)]);
+    }
+    if (plan_.leaves_own || size_of(take_, rank_) == 0) return;
+    if (give_.laid_out == nullptr && take_.laid_out == nullptr)
+      copy_bytes(const_cast<std::byte*>(take_.row(rank_)), give_.row(rank_), take_.bytes);
+    else
+      copy_segments(take_.at(rank_), give_.at(rank_), 0, size_of(take_, rank_));
+  }
+
+  communicator_state& c_;
+  const int rank_;
+  const exchange_plan& plan_;
+  const parts& give_;
+  const parts& take_;
+  std::uint64_t meeting_ = 0;
+  std::size_t heard_ = 0;
+  bool all_pass_ = true;
+  std::array<passed_sizes, tree_width> said_;  // By the rank that says it.
+};
+
 // Returns the only rank that this member gives to; no_root when there are several, or the member is in another process.
 [[nodiscard]] int only_taker_of(const member& m) noexcept {
   if (m.rank == nullptr || m.more == nullptr) return no_root;
@@ -122,6 +271,11 @@ void exchange(communicator_state& c, int rank, const exchange_plan& plan, const 
     turn.meet_and_exchange(plan, give, take);
     return;
   }
+  collective_turn turn(c, rank, plan.call);
+  show(turn.self(),
+       {give.base, nullptr, give.bytes, is_plain(c, give) ? nullptr : &give, give.stride, &take});
+  const bool may_be_passed = may_pass(c, plan);
+  if (may_be_passed && passing(c, rank, plan, give, take).meet(turn)) return;
   const exposure what{.part = &part_of,
                       .only_owner = plan.only_owner,
                       .only_reader = plan.only_reader,
@@ -130,8 +284,6 @@ void exchange(communicator_state& c, int rank, const exchange_plan& plan, const 
                       .part_bytes = plan.part_bytes,
                       .ends_together = plan.explain != nullptr,
                       .leaves_shown = true};
-  const shown mine{give.base,   nullptr, give.bytes, is_plain(c, give) ? nullptr : &give,
-                   give.stride, &take};
   const bool in_rows = goes_in_rows(c, plan);
   const bool takes_rows = in_rows && take.count == c.size();
   const auto move = [&](const auto& all) {
@@ -163,9 +315,14 @@ void exchange(communicator_state& c, int rank, const exchange_plan& plan, const 
       if (room.size() != 0 && !is_there) copy_segments(room, data, 0, room.size());
     }
   };
-  show_and_move(c, rank, plan.call, mine, what, move, [&](worker_group& g) {
-    if (in_rows) put_in_row(c, g, plan.part_bytes);
-  });
+  buffer_exposure<decltype(what.part)> all(c, rank, turn, what);
+  if (!may_be_passed)
+    turn.meet_prepared(
+        [&](worker_group& g) {
+          if (in_rows) put_in_row(c, g, plan.part_bytes);
+        },
+        [&] { all.meet_subgroups(); });
+  move_shown(c, rank, turn, what, all, move);
 }
 
 }  // namespace weft::detail
