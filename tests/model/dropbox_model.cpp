@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -49,6 +50,32 @@ model::setup meetings(std::size_t parties, std::uint64_t count) {
     for (std::size_t party = 0; party < parties; ++party)
       scene.threads.push_back([=] {
         for (std::uint64_t m = 1; m <= count; ++m) meet(*boxes, party, m);
+      });
+    return scene;
+  };
+}
+
+// Each party also writes memory of its own beside its dropbox, `Halves` of it by turns, before it publishes, and reads
+// the others' when it has heard all: as parts are passed in src/collective/exchange.cpp.
+template <std::size_t Halves = 2>
+model::setup passing(std::size_t parties, std::uint64_t count) {
+  return [=] {
+    struct shared {
+      explicit shared(std::size_t number) : boxes(number), beside(number) {}
+      std::vector<box<>> boxes;
+      std::vector<std::array<content, Halves>> beside;
+    };
+    auto all = std::make_shared<shared>(parties);
+    scenario scene;
+    for (std::size_t party = 0; party < parties; ++party)
+      scene.threads.push_back([=] {
+        for (std::uint64_t m = 1; m <= count; ++m) {
+          all->beside[party][m % Halves].set(-value_of(party, m));
+          meet(all->boxes, party, m);
+          for (std::size_t other = 0; other < parties; ++other)
+            model::require(all->beside[other][m % Halves].get() == -value_of(other, m),
+                           "what the other has passed in this meeting");
+        }
       });
     return scene;
   };
@@ -150,7 +177,7 @@ model::setup rivals(std::uint64_t count) {
 const std::vector<model::setup> dropboxes{
     meetings(2, 5),       meetings(3, 3), climbs({0, 0}, 4),
     climbs({0, 0, 1}, 3),  // A chain: the root sees the last one only through the other.
-    climbs({0, 0, 0}, 3),
+    climbs({0, 0, 0}, 3), passing(2, 4),  passing(3, 3),
 };
 const std::vector<model::setup> slots{broadcasts(2, 5, true), broadcasts(2, 5, false),
                                       broadcasts(3, 4, true), broadcasts(3, 4, false), rivals(2)};
@@ -173,6 +200,10 @@ TEST(dropbox_model, each_ordering_is_needed) {
 
 TEST(dropbox_model, one_slot_would_not_do) {
   EXPECT_TRUE(model::explore(meetings<1>(2, 3), 2).error);
+}
+
+TEST(dropbox_model, one_half_to_pass_parts_in_would_not_do) {
+  EXPECT_TRUE(model::explore(passing<1>(2, 3), 2).error);
 }
 
 TEST(dropbox_model, broadcasts_without_meetings_would_not_do) {
