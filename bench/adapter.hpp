@@ -131,6 +131,23 @@ class peers {
     const int each = static_cast<int>(out.size()) / size_;
     MPI_Alltoall(out.data(), each, MPI_DOUBLE, in.data(), each, MPI_DOUBLE, MPI_COMM_WORLD);
   }
+  // Of parts whose lengths the others do not know before: each tells all how much it gives them, then gives it, in the
+  // order of ranks. `gives` is how many elements of `out` each rank gets; `in` has room for what comes.
+  void counts_then_data(std::span<const double> out, const std::vector<int>& gives,
+                        std::span<double> in) {
+    counts_.resize(3 * gives.size());
+    const std::span counts(counts_);
+    const std::span takes = counts.first(gives.size());
+    const std::span out_at = counts.subspan(gives.size(), gives.size());
+    const std::span in_at = counts.last(gives.size());
+    MPI_Alltoall(gives.data(), 1, MPI_INT, takes.data(), 1, MPI_INT, MPI_COMM_WORLD);
+    for (std::size_t r = 1; r < gives.size(); ++r) {
+      out_at[r] = out_at[r - 1] + gives[r - 1];
+      in_at[r] = in_at[r - 1] + takes[r - 1];
+    }
+    MPI_Alltoallv(out.data(), gives.data(), out_at.data(), MPI_DOUBLE, in.data(), takes.data(),
+                  in_at.data(), MPI_DOUBLE, MPI_COMM_WORLD);
+  }
   // Gives the core up for that long while a message may arrive for another rank.
   static void sleep_for(std::chrono::nanoseconds time) {
     usleep(static_cast<useconds_t>(time.count() / 1000));
@@ -143,6 +160,7 @@ class peers {
     return static_cast<int>(data.size_bytes());
   }
   int rank_ = 0, size_ = 1, workers_ = 1;
+  std::vector<int> counts_;  // Of counts_then_data(): what each gives here, and where parts begin.
 };
 
 inline int run(int argc, char** argv, const std::function<void(peers&)>& body) {

@@ -36,6 +36,21 @@ int main(int argc, char** argv) {
     bench::measure(p, "collectives/alltoall/8B", [&](long n) {
       for (long i = 0; i < n; ++i) p.alltoall(std::span(out), std::span(in));
     });
+#if defined BENCH_OVER_MPI
+    // Of data just written, as programs do whose elements find their owners anew in each step.
+    {
+      const std::size_t bytes = 4096;
+      std::vector<double> from(bytes / sizeof(double), 1.0), to(from.size());
+      const std::vector<int> gives(static_cast<std::size_t>(p.size()),
+                                   static_cast<int>(from.size()) / p.size());
+      bench::measure(p, "collectives/counts_then_data/4KiB", [&](long n) {
+        for (long i = 0; i < n; ++i) {
+          bench::rewrite(std::span(from));
+          p.counts_then_data(from, gives, to);
+        }
+      });
+    }
+#endif
     // Large data: of each rank, shared out to all, and of a root that moves on.
     for (const std::size_t bytes : {64u << 10, 1u << 20}) {
       const std::string size = bench::size_name(bytes);
