@@ -102,9 +102,10 @@ void take_rows(communicator_state& c, const parts& take, std::size_t part_bytes)
 // The memory has two halves, used by turns as the slots of the dropbox are: R1 and A1 of sync/dropbox.hpp order what is
 // written and read there, and the rule when a slot may be written again holds for a half as well.
 constexpr std::size_t passed_bytes_max = 8192;
-// Said in place of a size: the rank does not pass its parts, or the part is longer than any that is passed.
-constexpr std::uint16_t not_passed = 0xffff;
-static_assert(passed_bytes_max < not_passed);
+// Said in place of a size: the rank does not pass its parts, or the part is longer than any that is passed; it has no place for
+// a part of that rank, and does not mind what that gives.
+constexpr std::uint16_t not_passed = 0xffff, not_taken = 0xfffe;
+static_assert(passed_bytes_max < not_taken);
 // Said by each rank: how much it gives to each and takes from each. All see which ranks disagree.
 struct passed_sizes {
   std::array<std::uint16_t, tree_width> gives, takes;
@@ -161,12 +162,11 @@ class passing {
       const std::size_t gives = size_of(give_, r);
       if (plan_.per_reader || total == 0) total += gives;
       sizes.gives[at(r)] = static_cast<std::uint16_t>(gives);
-      sizes.takes[at(r)] =
-          static_cast<std::uint16_t>(std::min<std::size_t>(size_of(take_, r), not_passed));
+      sizes.takes[at(r)] = said_of(r);
       if (total > passed_bytes_max) break;
     }
     // Of its own part the others need only know whether it fits.
-    if (!plan_.leaves_own && size_of(give_, rank_) != size_of(take_, rank_))
+    if (!plan_.leaves_own && take_.has(rank_) && size_of(give_, rank_) != size_of(take_, rank_))
       sizes.takes[at(rank_)] = 1;
     if (total > passed_bytes_max)
       sizes.gives.fill(not_passed);
@@ -176,6 +176,11 @@ class passing {
     std::memcpy(data, sizes.gives.data(), bytes);
     std::memcpy(data + bytes, sizes.takes.data(), bytes);
     return 2 * bytes;
+  }
+  [[nodiscard]] std::uint16_t said_of(int giver) const {
+    if (!take_.has(giver)) return not_taken;
+    const std::size_t takes = size_of(take_, giver);
+    return takes > passed_bytes_max ? not_passed : static_cast<std::uint16_t>(takes);
   }
   void pass(const worker_group& g) {
     std::unique_ptr<std::byte[]>& both = row_of(c_, g);
@@ -199,17 +204,21 @@ class passing {
     all_pass_ = all_pass_ && sizes.gives[0] != not_passed;
     if (++heard_ == c_.groups.size() && all_pass_) check(turn);
   }
-  // All ranks find the same two that disagree; the one that takes tells of it, as in an exchange that is not passed.
+  // All ranks find the same that disagree; those that take tell of it, as in an exchange that is not passed.
   void check(collective_turn& turn) const {
+    bool others_disagree = false;
     for (int giver = 0; giver < c_.size(); ++giver)
       for (int taker = 0; taker < c_.size(); ++taker) {
-        if (said_[at(giver)].gives[at(taker)] == said_[at(taker)].takes[at(giver)]) [[likely]]
+        const std::uint16_t takes = said_[at(taker)].takes[at(giver)];
+        if (said_[at(giver)].gives[at(taker)] == takes || takes == not_taken) [[likely]]
           continue;
-        if (taker != rank_) turn.await_failure();
+        others_disagree = true;
+        if (taker != rank_) continue;
         const std::size_t gives =
             giver == rank_ ? size_of(give_, rank_) : said_[at(giver)].gives[at(taker)];
         wrong_length(c_, plan_, giver, gives, taker, size_of(take_, giver));
       }
+    if (others_disagree) turn.await_failure();
   }
 
   void take_all() {
@@ -217,7 +226,7 @@ class passing {
       const int giver = g.members[0];
       if (giver == rank_) continue;
       const auto& gives = said_[at(giver)].gives;
-      if (gives[at(rank_)] == 0) continue;
+      if (gives[at(rank_)] == 0 || !take_.has(giver)) continue;
       const std::byte* from = passed_by(c_, g, meeting_);
       if (plan_.per_reader)
         for (int r = 0; r < rank_; ++r) from += gives[at(r)];

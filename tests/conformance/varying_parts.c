@@ -101,6 +101,27 @@ static void equal_parts(int round) {
     for (int i = 0; i < n; ++i) EXPECT(in[r * n + i] == value(round, r, 1, i), "round %d: element %d of rank %d, gathered", round, i, r);
 }
 
+/* Of the sums over the other group the first rank gets all, and the others have no memory for what they do not get. */
+static void between_groups(void) {
+  if (size < 4) return;
+  const int half = size / 2, is_low = rank < half;
+  MPI_Comm mine, both;
+  MPI_Comm_split(MPI_COMM_WORLD, is_low, rank, &mine);
+  MPI_Intercomm_create(mine, 0, MPI_COMM_WORLD, is_low ? half : 0, 5, &both);
+  int own;
+  MPI_Comm_rank(mine, &own);
+  for (int r = 0; r < size; ++r) taken[r] = 0;
+  taken[0] = 6;
+  for (int i = 0; i < 6; ++i) out[i] = rank + i;
+  const int others = is_low ? size - half : half, others_first = is_low ? half : 0;
+  const int code = MPI_Reduce_scatter(out, own == 0 ? in : NULL, taken, MPI_INT, MPI_SUM, both);
+  EXPECT(code == MPI_SUCCESS, "sums over the other group");
+  for (int i = 0; own == 0 && i < 6; ++i)
+    EXPECT(in[i] == others * (others_first + i) + others * (others - 1) / 2, "element %d of the other group's sums is %d", i, in[i]);
+  MPI_Comm_free(&both);
+  MPI_Comm_free(&mine);
+}
+
 /* Rank 0 gives the last rank, or that to itself, more than it takes: it says so, and no rank waits for ever. */
 #ifdef MPI_ABI_VERSION
 static void disagreement(int giver) {
@@ -140,6 +161,7 @@ int main(int argc, char** argv) {
       default: all_to_all(round);
     }
   }
+  between_groups();
   disagreement(0);
   disagreement(size - 1);
   MPI_Type_free(&every_second);
