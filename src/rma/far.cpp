@@ -25,23 +25,27 @@ using remote::high_of;
 using remote::low_of;
 using remote::two;
 
+// Calls `use(std::atomic_ref)` when these bytes are a word; false: they are not.
+template <class Use>
+bool as_word(std::byte* at, std::size_t bytes, const Use& use) noexcept {
+  const auto when_aligned = [&]<class Word>(Word) {
+    if (reinterpret_cast<std::uintptr_t>(at) % sizeof(Word) != 0) return false;
+    use(std::atomic_ref<Word>(*reinterpret_cast<Word*>(at)));
+    return true;
+  };
+  if (bytes == 8) return when_aligned(std::uint64_t{});
+  if (bytes == 4) return when_aligned(std::uint32_t{});
+  return bytes == 2 && when_aligned(std::uint16_t{});
+}
+
 // A word is written in one store: somebody may be looking at it.
 void write(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
-  const auto as_word = [&]<class Word>(Word value) {
+  const bool was_word = as_word(to, bytes, [&]<class Word>(std::atomic_ref<Word> word) {
+    Word value;
     std::memcpy(&value, from, sizeof value);
-    std::atomic_ref<Word> word(*reinterpret_cast<Word*>(to));
     memory_word<>::store(word, value);
-  };
-  const bool is_aligned =
-      reinterpret_cast<std::uintptr_t>(to) % std::max<std::size_t>(bytes, 1) == 0;
-  if (bytes == 8 && is_aligned)
-    as_word(std::uint64_t{});
-  else if (bytes == 4 && is_aligned)
-    as_word(std::uint32_t{});
-  else if (bytes == 2 && is_aligned)
-    as_word(std::uint16_t{});
-  else if (bytes != 0)
-    std::memcpy(to, from, bytes);
+  });
+  if (!was_word && bytes != 0) std::memcpy(to, from, bytes);
 }
 
 // The numbers that an update carries.
@@ -201,8 +205,14 @@ void far_operations::on_get(memory& m, worker& here, detail::rank_state& to,
                             const comm::event& happened) {
   if (happened.user > remote::port::of(here).eager_bytes_max(happened.process, happened.device))
     return remote::refuse(here, happened, "it gets more than one answer holds");
-  const std::byte* const at = bytes_meant(m, here, to, happened, happened.user);
-  if (at != nullptr) answer(m, here, happened, {at, happened.user});
+  std::byte* const at = bytes_meant(m, here, to, happened, happened.user);
+  if (at == nullptr) return;
+  // A word is read in one load: somebody may be changing it.
+  const bool was_word = as_word(at, happened.user, [&]<class Word>(std::atomic_ref<Word> word) {
+    const Word value = memory_word<>::load(word);
+    answer(m, here, happened, std::as_bytes(std::span(&value, 1)));
+  });
+  if (!was_word) answer(m, here, happened, {at, happened.user});
 }
 
 void far_operations::on_update(memory& m, worker& here, detail::rank_state& to,
