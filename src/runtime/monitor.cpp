@@ -204,10 +204,7 @@ bool monitor::has_mail_for_others(int index) {
 }
 
 // Whether its thread has slept in one call of the kernel since the look before, and the worker has others to run: a rank is in a
-// call that cannot move (docs/images.md). Such a thread changes nothing meanwhile of what is read here.
-#if defined(__SANITIZE_THREAD__)
-[[gnu::no_sanitize_thread]]
-#endif
+// call that cannot move (docs/images.md).
 bool monitor::is_blocked(const worker& w, seen& s) {
   const thread_standing now = standing_thread(w.thread());
   const bool is_first = s.standing.switches == 0;

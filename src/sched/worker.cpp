@@ -75,15 +75,15 @@ void worker::adopt(fiber& f) {
 }
 
 void worker::enlist(fiber& f) noexcept {
-  f.older = newest_;
+  f.older = newest();
   f.newer = nullptr;
-  (newest_ != nullptr ? newest_->newer : oldest_) = &f;
-  newest_ = &f;
+  set_newer(f.older, &f);
+  set_older(nullptr, &f);
 }
 
 void worker::dismiss(fiber& f) noexcept {
-  (f.older != nullptr ? f.older->newer : oldest_) = f.newer;
-  (f.newer != nullptr ? f.newer->older : newest_) = f.older;
+  set_newer(f.older, f.newer);
+  set_older(f.newer, f.older);
 }
 
 // The root, which is in no list, is there to go on whenever another fiber runs.

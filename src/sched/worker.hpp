@@ -334,8 +334,8 @@ class worker {
            current_worker_->handoff_lock_ != nullptr &&
            !current_worker_->handoff_lock_->held_here();
   }
-  // Whether the worker has fibers besides the one that runs.
-  [[nodiscard]] bool has_others() const noexcept { return oldest_ != newest_; }
+  // Whether the worker has fibers besides the one that runs. A hint for other threads.
+  [[nodiscard]] bool has_others() const noexcept { return oldest() != newest(); }
 
   // --- Work of other kinds (work_source.hpp) -----------------------------------------------------
   // Null until some worker has opened the job's sources.
@@ -415,7 +415,7 @@ class worker {
   // Calls `visit(fiber)` for each living fiber of this worker, oldest first.
   template <class Visit>
   void each_fiber(Visit&& visit) {
-    for (fiber* f = oldest_; f != nullptr; f = f->newer) visit(*f);
+    for (fiber* f = oldest(); f != nullptr; f = f->newer) visit(*f);
   }
 
   // The attached threads of this worker that wait, the one that has waited longest first.
@@ -494,6 +494,22 @@ class worker {
       ready_tail_->next = &first;
     ready_tail_ = &last;
   }
+  [[nodiscard]] fiber* oldest() const noexcept { return oldest_.load(std::memory_order_relaxed); }
+  [[nodiscard]] fiber* newest() const noexcept { return newest_.load(std::memory_order_relaxed); }
+  // Lets `newer` follow `f` in the list of living fibers; null: it is the oldest.
+  void set_newer(fiber* f, fiber* newer) noexcept {
+    if (f != nullptr)
+      f->newer = newer;
+    else
+      oldest_.store(newer, std::memory_order_relaxed);
+  }
+  // Lets `older` stand before `f`; null: it is the newest.
+  void set_older(fiber* f, fiber* older) noexcept {
+    if (f != nullptr)
+      f->older = older;
+    else
+      newest_.store(older, std::memory_order_relaxed);
+  }
   // Makes all fibers ready that wait for `c`. While something is pending they look, and wait on.
   void release(completion_counter& c) noexcept {
     fiber* const last = std::exchange(c.last, nullptr);
@@ -536,7 +552,7 @@ class worker {
   [[nodiscard]] int undivided_from_now() const noexcept;
   // Whether a fiber that reads one mailbox by itself keeps nobody waiting: this worker has one peer, or one fiber.
   [[nodiscard]] bool awaits_one_mailbox() const noexcept {
-    return inbound_.size() == 1 || oldest_ == newest_;
+    return inbound_.size() == 1 || !has_others();
   }
   bool take_mail_of(int sender, const completion_counter& c);
   void deliver_front(ring& r, int sender, record_header header);
@@ -626,8 +642,8 @@ class worker {
   fiber root_;
   std::atomic<fiber*> ready_head_{nullptr};
   fiber* ready_tail_ = nullptr;  // Means nothing without a head.
-  fiber* oldest_ = nullptr;
-  fiber* newest_ = nullptr;
+  std::atomic<fiber*> oldest_{nullptr};
+  std::atomic<fiber*> newest_{nullptr};
   fiber* dead_ = nullptr;
   work_source* source_ = nullptr;
   bool source_first_ = false;      // The source comes before ready fibers, which had many turns.

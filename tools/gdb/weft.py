@@ -41,7 +41,7 @@ def workers():
 
 def fibers(worker):
     """The living fibers of a worker that are ranks."""
-    at = worker["oldest_"]
+    at = worker["oldest_"]["_M_b"]["_M_p"]  # Of a std::atomic.
     while int(at) != 0:
         if int(at["number"]) >= 0:
             yield at.dereference()
