@@ -864,6 +864,7 @@ TEST(parcel_tags, that_come_back_are_taken_first_where_the_receiver_sends_them) 
 
 // --- Objects ---------------------------------------------------------------------------------------
 
+// Calls of one object may run at the same time, on different workers.
 class account {
  public:
   explicit account(int balance) : balance_(balance) {}
@@ -875,7 +876,7 @@ class account {
   future<int> after(int more) { co_return balance_ + co_await async(next(), twice, more); }
 
  private:
-  int balance_;
+  std::atomic<int> balance_;
 };
 struct other_account {
   int balance = 0;
