@@ -43,10 +43,6 @@ function(weft_compile_options target)
     target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link,address,undefined)
     target_link_options(${target} PUBLIC -fsanitize=address,undefined)
   endif()
-  if(WEFT_SANITIZE STREQUAL address AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    # Beside its own instrumentation GCC 12 takes every empty optional for one that is read.
-    target_compile_options(${target} PRIVATE -Wno-error=maybe-uninitialized)
-  endif()
   if(WEFT_SANITIZE STREQUAL thread)
     # The compiler warns that ThreadSanitizer does not see fences; the one fence that is used
     # (parking) orders nothing that the sanitizer must know.
