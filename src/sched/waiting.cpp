@@ -227,13 +227,20 @@ void worker::block(waiter& w) {
   const bool is_root = &self == &root_;
   // Without memory for the fiber of a task the source throws, and keeps the task. A wait that the job's stop does not end
   // goes on then: others use memory of its fiber until it is over. The root has no frames of the program.
-  const auto take_work = [may_throw = w.may_stop || is_root](const auto& take) -> fiber* {
+  bool is_short_of_memory = false;
+  const auto take_work = [&, may_throw = w.may_stop || is_root](const auto& take) -> fiber* {
     try {
       return take();
     } catch (const error&) {
       if (may_throw) throw;
+      is_short_of_memory = true;
       return nullptr;
     }
+  };
+  // Whether take_next() would find something. The mail may have become a task, for which no fiber is ready.
+  const auto has_next = [&] {
+    return has_ready() || (source_ != nullptr && handoff_lock_ == nullptr && !is_short_of_memory &&
+                           source_->has_own());
   };
   if (watched_ && !is_root) [[unlikely]]
     owner_.watcher_(*this, *w.description);
@@ -293,7 +300,8 @@ void worker::block(waiter& w) {
       idle_rounds = 0;
       has_slept = false;
       if (w.is_over()) return;
-      if (!has_ready()) continue;  // Mail that keeps coming must not starve the others.
+      // Mail that keeps coming must not starve the others, nor the tasks that it becomes.
+      if (!has_ready() && !(w.may_switch && has_next())) continue;
     }
     // With a seed, perturb_seeded() wakes waiting fibers to act as thieves. Relaxed: only this worker writes it.
     if (seeded_ && open_slots_.load(std::memory_order_relaxed) != 0 && w.may_steal &&
@@ -342,14 +350,15 @@ void worker::block(waiter& w) {
     const spinning& how = owner_.spinning_;
     const bool is_soon = idle_rounds == 0 && !how.gives_core_up;
     const int at_first = events_ == nullptr ? looks_at_first : looks_at_events_at_first;
+    // What has come runs before the next poll, which takes a system call where the network is one of the kernel's.
     for (int left = is_soon ? at_first : looks_in_a_round; left > 0; --left) {
       if (!is_soon)
         pause_processor();
       else if (events_ == nullptr)
         rest_between_looks();
       if (spin_once(w)) return;
-      if (has_ready()) {
-        has_looked = w.may_switch;  // The fiber that became ready runs before the next poll.
+      if (w.may_switch ? has_next() : has_ready()) {
+        has_looked = w.may_switch;
         break;
       }
     }
@@ -357,6 +366,7 @@ void worker::block(waiter& w) {
       note_running();
       handoff_lock_->offer();
     }
+    if (has_looked) continue;
     if (how.gives_core_up && place_ == nullptr) [[unlikely]]
       give_core_up();
     if (++idle_rounds % how.rounds_per_clock != 0) continue;

@@ -15,6 +15,7 @@
 #include <weft/tasks.hpp>
 
 #include "job.hpp"
+#include "sched/event_source.hpp"
 #include "task/task_source.hpp"
 
 namespace weft {
@@ -448,6 +449,76 @@ TEST(a_future, that_is_waited_for_again_and_again_takes_no_more_memory) {
                         EXPECT_EQ(value.wait_for(1us), future_status::ready);
                       }),
             0);
+}
+
+// A network whose messages become tasks, as parcels do.
+class network_of_tasks final : public event_source {
+ public:
+  bool poll() noexcept override { return look(is_polled); }
+  bool poll_cheap() noexcept override { return look(!is_polled); }
+  [[nodiscard]] bool busy() const noexcept override { return brings_in != 0; }
+  [[nodiscard]] bool no_writes_pending() const noexcept override { return true; }
+  void look_before_parking(bool) noexcept override {}
+  [[nodiscard]] bool arm() noexcept override { return true; }
+  void disarm() noexcept override {}
+  [[nodiscard]] bell ringing() const noexcept override { return {}; }
+  [[nodiscard]] std::int64_t sleep_ns_max() const noexcept override { return 100'000; }
+
+  bool is_polled = false;    // The message comes in a pass, not in a look between two.
+  int brings_in = 0;         // With which look of that kind.
+  int further_messages = 0;  // One comes with each look after it; they become nothing.
+  int looks = 0;             // Since it came.
+  int looks_before_task = -1;
+
+ private:
+  // What comes becomes a task that says how many looks came before it.
+  struct told_task : detail::task {
+    network_of_tasks* of = nullptr;
+  } brought_;
+
+  bool look(bool may_bring) noexcept {
+    ++looks;
+    if (brings_in == 0) return further_messages > 0 && --further_messages >= 0;
+    if (!may_bring || --brings_in != 0) return false;
+    looks = 0;
+    brought_.of = this;
+    brought_.act = [](detail::task& self, bool) noexcept {
+      network_of_tasks& mine = *static_cast<told_task&>(self).of;
+      mine.looks_before_task = mine.looks;
+      mine.further_messages = 0;
+    };
+    task_source::of(*worker::current()).submit(brought_, priority::normal);
+    return true;
+  }
+};
+
+int looks_before_task_of(const network_of_tasks& how) {
+  static network_of_tasks network;  // The worker looks at it to its end.
+  network = how;
+  EXPECT_EQ(run_tasks(workers_of(1),
+                      [] {
+                        worker& here = *worker::current();
+                        here.set_events(network);
+                        here.wait_until([] { return network.looks_before_task >= 0; },
+                                        {.call = "test"});
+                      }),
+            0);
+  return network.looks_before_task;
+}
+
+// Each look takes a system call where the network is one of the kernel's.
+TEST(a_task, that_a_message_has_become_runs_before_the_worker_looks_at_the_network_again) {
+  network_of_tasks how;
+  how.brings_in = 3;
+  EXPECT_EQ(looks_before_task_of(how), 0);
+}
+
+TEST(a_task, that_a_message_has_become_is_not_starved_by_further_messages) {
+  network_of_tasks how;
+  how.is_polled = true;
+  how.brings_in = 1;
+  how.further_messages = 1000;
+  EXPECT_EQ(looks_before_task_of(how), 0);
 }
 
 TEST(a_timed_wait, of_a_future_that_is_never_set_ends_with_the_job) {
