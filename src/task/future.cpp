@@ -103,13 +103,13 @@ bool future_core::test() {
 }
 
 bool future_core::run_giver(task_source& here) {
-  task* const newest = here.take_newest();
-  if (newest == nullptr) return false;
-  if (newest->joined_by == this && here.has_stack()) [[likely]] {
-    here.run_here(*newest);
+  const auto newest = here.take_newest();
+  if (newest.work == nullptr) return false;
+  if (newest.work->joined_by == this && here.has_stack()) [[likely]] {
+    here.run_here(*newest.work);
     return is_ready();
   }
-  here.put_back(*newest);
+  here.put_back(newest);
   return false;
 }
 

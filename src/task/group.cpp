@@ -107,12 +107,12 @@ void group_core::fail(std::exception_ptr why) noexcept {
 void group_core::wait_for_all() {
   body& mine = self();
   while (!mine.left.is_done()) {
-    if (task* const newest = mine.home.take_newest(); newest != nullptr) {
-      if (newest->joined_by == this && mine.home.has_stack()) [[likely]] {
-        mine.home.run_here(*newest);
+    if (const auto newest = mine.home.take_newest(); newest.work != nullptr) {
+      if (newest.work->joined_by == this && mine.home.has_stack()) [[likely]] {
+        mine.home.run_here(*newest.work);
         continue;
       }
-      mine.home.put_back(*newest);
+      mine.home.put_back(newest);
     }
     mine.wait_for_others();
   }

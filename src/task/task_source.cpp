@@ -59,7 +59,7 @@ void task_source::submit(detail::task& work, priority urgency) {
   keep_job();
   const bool is_in = urgency == priority::high ? own_high_.try_push(&work) : own_.try_push(&work);
   if (!is_in) [[unlikely]]
-    put_back(work);
+    put_beside(work);
   home_.wake_thief(home_.index());
 }
 
@@ -70,24 +70,35 @@ void task_source::submit_here(detail::task& work) noexcept {
   pinned_last_ = &work;
 }
 
-void task_source::put_back(detail::task& work) noexcept {
+void task_source::put_beside(detail::task& work) noexcept {
   if (overflow_ == nullptr && own_.try_push(&work)) return;
   work.next = std::exchange(overflow_, &work);
 }
 
+void task_source::put_back(const taken& one) noexcept {
+  detail::task& work = *one.work;
+  if (one.from == taken::place::pinned) {
+    work.next = pinned_first_;
+    if (pinned_first_ == nullptr) pinned_last_ = &work;
+    pinned_first_ = &work;
+  } else if (one.from != taken::place::urgent || !own_high_.try_push(&work)) {
+    put_beside(work);
+  }
+}
+
 // And makes some of the others that wait beside ones that thieves find.
-detail::task* task_source::take_rare() noexcept {
-  if (const auto urgent = own_high_.try_pop()) return *urgent;
-  if (const auto newest = own_.try_pop()) return *newest;
-  if (overflow_ == nullptr) return nullptr;
-  detail::task* const taken = std::exchange(overflow_, overflow_->next);
+task_source::taken task_source::take_rare() noexcept {
+  if (const auto urgent = own_high_.try_pop()) return {*urgent, taken::place::urgent};
+  if (const auto newest = own_.try_pop()) return {*newest};
+  if (overflow_ == nullptr) return {};
+  detail::task* const newest = std::exchange(overflow_, overflow_->next);
   for (int left = overflow_moved_max; left > 0 && overflow_ != nullptr; --left) {
     detail::task* const moved = overflow_;
     detail::task* const after = moved->next;
     if (!own_.try_push(moved)) break;
     overflow_ = after;
   }
-  return taken;
+  return {newest};
 }
 
 void task_source::run_without_identity(detail::task& work) {
@@ -120,9 +131,9 @@ waiting_fiber* task_source::take_left_behind(const detail::future_core& of) noex
     return nullptr;
   const auto found = left_behind_.find(&of);
   if (found == left_behind_.end()) return nullptr;
-  waiting_fiber* const taken = found->second;
+  waiting_fiber* const left = found->second;
   left_behind_.erase(found);
-  return taken;
+  return left;
 }
 
 void task_source::forget_left_behind(const detail::future_core& of,
@@ -198,52 +209,57 @@ bool task_source::has_own() const noexcept {
 }
 
 // A seeded schedule has one worker and so no thief; it takes the oldest task now and then, as a thief would.
-detail::task* task_source::take_any() {
+task_source::taken task_source::take_any() {
   if (pinned_first_ != nullptr) {
     detail::task* const first = pinned_first_;
     pinned_first_ = first->next;
-    return first;
+    return {first, taken::place::pinned};
   }
   if (home_.owner().options().seed.has_value() && home_.next_random() % 2 == 0) [[unlikely]] {
-    if (const auto oldest = urgent_tasks::thief(high_).try_steal()) return *oldest;
-    if (const auto oldest = tasks::thief(normal_).try_steal()) return *oldest;
+    if (const auto oldest = urgent_tasks::thief(high_).try_steal())
+      return {*oldest, taken::place::urgent};
+    if (const auto oldest = tasks::thief(normal_).try_steal()) return {*oldest};
   }
   return take_newest();
 }
 
-detail::task* task_source::steal() {
+task_source::taken task_source::steal() {
   const auto count = static_cast<int>(all_->size());
-  if (count == 1 || home_.is_unwinding()) return nullptr;
+  if (count == 1 || home_.is_unwinding()) return {};
   auto victim = static_cast<int>(home_.next_random() % static_cast<std::uint32_t>(count));
   for (int left = std::min(count, victims_max); left > 0; --left, victim = (victim + 1) % count) {
     if (victim == home_.index()) continue;
     task_source& of_victim = *(*all_)[static_cast<std::size_t>(victim)];
     if (!of_victim.has_surplus()) continue;
     keep_job();  // Before the victim may have none left.
+    taken::place from = taken::place::urgent;
     auto stolen = urgent_tasks::thief(of_victim.high_).try_steal();
-    if (!stolen) stolen = tasks::thief(of_victim.normal_).try_steal();
+    if (!stolen) {
+      from = taken::place::normal;
+      stolen = tasks::thief(of_victim.normal_).try_steal();
+    }
     if (!stolen) continue;
     if (of_victim.has_surplus()) home_.wake_thief(victim);
-    return *stolen;
+    return {*stolen, from};
   }
-  return nullptr;
+  return {};
 }
 
 fiber* task_source::take_own() {
   if (home_.is_unwinding() && suspended_ != nullptr) [[unlikely]]
     abandon_suspended();
-  detail::task* const work = take_any();
-  if (work == nullptr) {
+  const taken own = take_any();
+  if (own.work == nullptr) {
     let_job_end();
     return nullptr;
   }
   if (has_surplus()) home_.wake_thief(home_.index());
-  return runner_for(*work);
+  return runner_for(own);
 }
 
 fiber* task_source::take_others() {
-  detail::task* const work = steal();
-  if (work != nullptr) return runner_for(*work);
+  const taken stolen = steal();
+  if (stolen.work != nullptr) return runner_for(stolen);
   let_job_end();
   return nullptr;
 }
@@ -254,7 +270,7 @@ void task_source::let_job_end() noexcept {
   home_.owner().end_work();
 }
 
-fiber* task_source::runner_for(detail::task& work) {
+fiber* task_source::runner_for(const taken& one) {
   if (idle_ == nullptr) {
     auto made = std::make_unique<runner>();
     made->of = this;
@@ -263,7 +279,7 @@ fiber* task_source::runner_for(detail::task& work) {
     try {
       home_.adopt(made->flow);
     } catch (...) {
-      put_back(work);
+      put_back(one);
       throw;
     }
     idle_ = made.get();
@@ -271,7 +287,7 @@ fiber* task_source::runner_for(detail::task& work) {
   }
   runner& free = *idle_;
   idle_ = free.next;
-  free.work = &work;
+  free.work = one.work;
   ++at_work_;
   home_.enlist(free.flow);
   return &free.flow;
@@ -288,10 +304,10 @@ void task_source::run_tasks(void* self) {
         left = tasks_in_a_row_max;
       }
       if (of.home_.has_ready()) break;
-      detail::task* next = of.take_any();
-      if (next == nullptr) next = of.steal();
-      if (next == nullptr) break;
-      of.act(*next);
+      taken next = of.take_any();
+      if (next.work == nullptr) next = of.steal();
+      if (next.work == nullptr) break;
+      of.act(*next.work);
     }
     --of.at_work_;
     of.home_.dismiss(mine.flow);

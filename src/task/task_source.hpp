@@ -88,14 +88,21 @@ class task_source final : public work_source {
   // A message from elsewhere is about to be counted that may become a task: the job does not end before this worker has
   // looked for tasks again.
   void expect_tasks() { keep_job(); }
-  // The newest task, null when there is none. It is to be run, or put back at once.
-  [[nodiscard]] detail::task* take_newest() noexcept {
+  // A task that has been taken, and where from.
+  struct taken {
+    enum class place : std::uint8_t { normal, urgent, pinned };
+    detail::task* work = nullptr;
+    place from = place::normal;
+  };
+  // The newest task; its `work` is null when there is none. It is to be run, or put back at once.
+  [[nodiscard]] taken take_newest() noexcept {
     if (high_.seems_empty()) [[likely]]
       if (const auto newest = own_.try_pop()) [[likely]]
-        return *newest;
+        return {*newest};
     return take_rare();
   }
-  void put_back(detail::task& work) noexcept;
+  // Where it was: an urgent one stays so, and no thief gets what only this worker may run.
+  void put_back(const taken& one) noexcept;
   // On the caller's stack, which waits for it. Others that are ready get a turn now and then.
   [[gnu::always_inline]] void run_here(detail::task& work) {
     if (home_.running().identity == nullptr && !home_.is_unwinding()) [[likely]]
@@ -161,11 +168,12 @@ class task_source final : public work_source {
   void run_without_identity(detail::task& work);
   [[gnu::noinline]] void let_others_run();
   void act(detail::task& work) noexcept { work.act(work, !home_.is_unwinding()); }
-  [[nodiscard]] detail::task* take_any();
-  [[nodiscard, gnu::noinline]] detail::task*
+  void put_beside(detail::task& work) noexcept;  // Into the deque, or into overflow_.
+  [[nodiscard]] taken take_any();
+  [[nodiscard, gnu::noinline]] taken
   take_rare() noexcept;  // An urgent one, or one that waits beside.
-  [[nodiscard]] detail::task* steal();
-  [[nodiscard]] fiber* runner_for(detail::task& work);
+  [[nodiscard]] taken steal();
+  [[nodiscard]] fiber* runner_for(const taken& one);
   static void run_tasks(void* self);
   void abandon_suspended() noexcept;
   void keep_job() {

@@ -451,6 +451,30 @@ TEST(a_future, that_is_waited_for_again_and_again_takes_no_more_memory) {
             0);
 }
 
+// A wait takes the newest task, to run it if it gives what is waited for.
+TEST(an_urgent_task, that_a_wait_has_taken_and_put_back_is_begun_before_others) {
+  EXPECT_EQ(run_tasks(workers_of(1),
+                      [] {
+                        std::string order;
+                        promise<void> go;
+                        future<void> going = go.get_future();
+                        future<void> normal;
+                        future<void> other = spawn([&] {
+                          going.get();
+                          normal = spawn([&] { order += 'n'; });
+                        });
+                        yield();  // It begins, and waits.
+                        future<void> urgent =
+                            spawn([&] { order += 'u'; }, {.priority = priority::high});
+                        go.set_value();
+                        other.get();  // It goes on while the urgent one has been put back.
+                        normal.get();
+                        urgent.get();
+                        EXPECT_EQ(order, "un");
+                      }),
+            0);
+}
+
 // A network whose messages become tasks, as parcels do.
 class network_of_tasks final : public event_source {
  public:
