@@ -70,13 +70,8 @@ class element_locks {
   template <class IsGone>
   [[gnu::noinline]] static void take_patiently(word_lock& lock, std::uint32_t me,
                                                const IsGone& is_gone) noexcept {
-    for (unsigned round = 0; !lock.try_take_in_order(me); ++round) {
-      if (!rest(round)) continue;
-      const std::uint32_t holder = lock.holder();
-      if (holder != word_lock::nobody && holder != me && is_gone(holder) &&
-          lock.try_take_in_order(me, holder))
-        return;
-    }
+    for (unsigned round = 0; !lock.try_take_in_order(me); ++round)
+      if (rest(round) && lock.try_take_over_in_order(me, is_gone)) return;
   }
   // Rests longer in later rounds, in which the holder has no core. Returns whether it has taken so long that the holder may be
   // dead.

@@ -5,6 +5,9 @@
 // until those of the blocks are free; it takes none of them, so a row of any length costs one update of a word. At least one of
 // two that want the same block sees the other (word_lock.hpp, S1 and S2), and it is the one with the block's lock that steps
 // back: it gives it and takes the group's. So nobody waits with a block's lock, and only for blocks' locks with a group's.
+//
+// Who takes the lock of a holder that is dead goes on as with one that was free: a group's lock still waits for those of its
+// blocks, and a block's for its group's. So it does not matter at which of these steps the holder has died.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -23,7 +26,7 @@ class basic_word_locks {
   using lock = basic_word_lock<Atomics>;
 
   // Both return the lock that the caller gives at the end. `me` is not 0. patiently(lock) takes one that somebody has, by
-  // try_take_in_order().
+  // try_take_in_order(), or try_take_over_in_order().
   template <class Patiently>
   [[nodiscard]] lock& take_block(std::uint32_t me, std::uint64_t block,
                                  const Patiently& patiently) noexcept {

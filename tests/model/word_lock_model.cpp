@@ -45,10 +45,13 @@ TEST(word_lock_model, each_ordering_is_needed) {
 
 TEST(word_lock_model, only_one_takes_it_from_a_holder_that_is_gone) {
   word_lock l;
+  const auto seven_is_gone = [](std::uint32_t holder) { return holder == 7; };
+  EXPECT_FALSE(l.try_take_over_in_order(8, seven_is_gone));
   EXPECT_TRUE(l.try_take(7));
   EXPECT_FALSE(l.try_take(8));
-  EXPECT_TRUE(l.try_take(8, 7));
-  EXPECT_FALSE(l.try_take(9, 7));
+  EXPECT_FALSE(l.try_take_over_in_order(8, [](std::uint32_t) { return false; }));
+  EXPECT_TRUE(l.try_take_over_in_order(8, seven_is_gone));
+  EXPECT_FALSE(l.try_take_over_in_order(9, seven_is_gone));
   EXPECT_EQ(l.holder(), 8u);
 }
 
