@@ -89,20 +89,30 @@ void direct_transfers::wait_for_own() {
   if (pending_ != 0) leader().home->wait_until([&] { return pending_ == 0; }, what_, false);
 }
 
-template <class Post>
-void direct_transfers::start(const Post& post) {
+template <class Transfer, class Bytes>
+void direct_transfers::start(comm::remote_memory Transfer::*there, int subgroup, std::size_t region,
+                             std::size_t offset, Bytes bytes) {
+  if (bytes.empty() || failed_) return;
+  const auto memory = region_of(subgroup, region);
+  if (!memory) [[unlikely]]
+    return void(failed_ = true);
+  Transfer wanted;
+  wanted.*there = *memory;
+  wanted.offset = offset;
+  wanted.data = bytes;
   worker& here = *leader().home;
   const remote::port mine = remote::port::of(here);
+  const auto post = [&] { return mine.try_transfer<&on_ended>(wanted, this); };
   here.check_stopped();
   mine.begin_read();
   ++pending_;
-  status answer = post(mine);
+  status answer = post();
   if (answer == status::retry) {
     const worker_device::awake until_there_is_room(network::of(here));
     // The condition is looked at once more after it was true: it must not post again then.
     here.wait_until(
         [&] {
-          if (answer == status::retry) answer = post(mine);
+          if (answer == status::retry) answer = post();
           return answer != status::retry;
         },
         what_, false);
@@ -115,28 +125,11 @@ void direct_transfers::start(const Post& post) {
 
 void direct_transfers::read(int subgroup, std::size_t region, std::size_t offset,
                             std::span<std::byte> into) {
-  if (into.empty() || failed_) return;
-  comm::get wanted;
-  const auto memory = region_of(subgroup, region);
-  if (!memory) [[unlikely]]
-    return void(failed_ = true);
-  wanted.from = *memory;
-  wanted.offset = offset;
-  wanted.data = into;
-  start([&](const remote::port& mine) { return mine.try_read<&on_ended>(wanted, this); });
+  start(&comm::get::from, subgroup, region, offset, into);
 }
-
 void direct_transfers::write(int subgroup, std::size_t region, std::size_t offset,
                              std::span<const std::byte> from) {
-  if (from.empty() || failed_) return;
-  comm::put wanted;
-  const auto memory = region_of(subgroup, region);
-  if (!memory) [[unlikely]]
-    return void(failed_ = true);
-  wanted.to = *memory;
-  wanted.offset = offset;
-  wanted.data = from;
-  start([&](const remote::port& mine) { return mine.try_write<&on_ended>(wanted, this); });
+  start(&comm::put::to, subgroup, region, offset, from);
 }
 
 void direct_transfers::wait() {

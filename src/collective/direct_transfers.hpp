@@ -123,8 +123,10 @@ class direct_transfers {
   void note_opened() const;
   [[nodiscard]] bool is_dead(int subgroup) const noexcept;
   [[gnu::cold]] void leave(bool written);
-  template <class Post>
-  void start(const Post& post);
+  // Starts a get or a put, whose field `there` is for the other side.
+  template <class Transfer, class Bytes>
+  void start(comm::remote_memory Transfer::*there, int subgroup, std::size_t region,
+             std::size_t offset, Bytes bytes);
   // Others use memory of this subgroup until `holds()`. So nothing else ends the wait but the end of the job, by which
   // time all use of memory has ended.
   template <class Holds>

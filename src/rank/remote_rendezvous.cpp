@@ -169,7 +169,7 @@ bool remote_messaging::try_read(worker& here, void* record) {
     comm::get wanted;
     wanted.from = r->rts->what.memory;
     wanted.data = std::span(r->copy != nullptr ? r->copy.get() : r->op->data, bytes);
-    switch (remote::port::of(here).try_read<&on_read>(wanted, record)) {
+    switch (remote::port::of(here).try_transfer<&on_read>(wanted, record)) {
       case status::posted:
         return true;
       case status::retry:

@@ -67,18 +67,14 @@ class port {
     return post_in_wait(
         here, [on = &of_->device_, &what] { return comm::post(*on, what); }, describe);
   }
-  // A read of another process's memory into memory of ranks, which may not unwind before it ends: begin_read() once, then
-  // try_read() until it returns something other than retry. Returned posted, Ended(context, happened) will be called, when
-  // the read has ended; in all other cases the caller calls end_read(). The same of a write from memory of ranks, with
-  // try_write().
+  // A read of another process's memory into memory of ranks, or a write from there, before whose end they may not unwind:
+  // begin_read() once, then try_transfer() until it returns something other than retry. Returned posted,
+  // Ended(context, happened) will be called when it has ended; in all other cases the caller calls end_read().
   void begin_read() const noexcept { of_->begin_writing(); }
-  template <void (*Ended)(void* context, const comm::event& happened) noexcept>
-  status try_read(comm::get& what, void* context) const noexcept {
-    what.local = comm::completion(&read_ended<Ended>, context);
-    return comm::post(of_->device_, what);
-  }
-  template <void (*Ended)(void* context, const comm::event& happened) noexcept>
-  status try_write(comm::put& what, void* context) const noexcept {
+  template <void (*Ended)(void* context, const comm::event& happened) noexcept, class Transfer>
+  requires std::same_as<Transfer, comm::get> || std::same_as<Transfer, comm::put> status
+  try_transfer(Transfer& what, void* context)
+  const noexcept {
     what.local = comm::completion(&read_ended<Ended>, context);
     return comm::post(of_->device_, what);
   }
