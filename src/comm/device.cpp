@@ -138,6 +138,13 @@ std::string_view local_device::transport_name(const comm::address& to) const noe
   return peer == nullptr ? std::string_view() : peer->route->traits.name;
 }
 
+bool local_device::copies_in_place(const comm::address& to) const noexcept {
+  const peer_state* const peer = reached_peer(to);
+  if (peer == nullptr) return false;
+  const transport_traits& by = peer->route->traits;
+  return by.can_get && by.can_put && !by.needs_registration && !by.registration_opens;
+}
+
 device_statistics local_device::statistics_now() const noexcept {
   device_statistics now = statistics_;
   now.registrations = registrations_.made();

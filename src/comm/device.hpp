@@ -106,6 +106,8 @@ class local_device final : public device {
   std::size_t eager_bytes_max(const comm::address& to) const noexcept;
   std::size_t eager_send_bytes_max(const comm::address& to) const noexcept;
   std::string_view transport_name(const comm::address& to) const noexcept;
+  // Whether the transport to there puts and gets, to and from memory that needs no registration of its own for it.
+  bool copies_in_place(const comm::address& to) const noexcept;
   device_statistics statistics_now() const noexcept;
   void refuse(const event& happened, const char* why) noexcept;
   spin_lock* lock() const noexcept { return lock_.get(); }

@@ -82,7 +82,13 @@ bool remote_messaging::goes_eager(const peer& to, std::size_t bytes,
 }
 
 bool remote_messaging::reads_in_place(const worker& here, int rank) const noexcept {
-  return remote::port::of(here).transport_to(address_of(rank)) == "shm";
+  const comm::address there = address_of(rank);
+  const std::vector<int>& nodes = shared_.in_job.node_of_process;
+  // Another job's process is reached so on its own node only.
+  const bool on_node =
+      is_of_other_job(there.process) || nodes[static_cast<std::size_t>(there.process)] ==
+                                            nodes[static_cast<std::size_t>(shared_.in_job.process)];
+  return on_node && remote::port::of(here).copies_in_place(there);
 }
 
 bool remote_messaging::send_now(rank_state& me, const peer& to, const envelope& from,

@@ -1,5 +1,6 @@
 #include "remote/port.hpp"
 
+#include "comm/device.hpp"
 #include "comm/runtime_state.hpp"
 
 namespace weft::remote {
@@ -11,6 +12,10 @@ status port::start(comm::am& what) const noexcept {
     of_->count_sent(what.to.process);
   what.allow.retry = false;
   return comm::post(of_->device_, what);
+}
+
+bool port::copies_in_place(const comm::address& there) const noexcept {
+  return static_cast<const comm::local_device&>(device()).copies_in_place(there);
 }
 
 void port::let_gather(network* between, comm::handler_id which) noexcept {

@@ -105,6 +105,8 @@ class port {
   [[nodiscard]] std::string_view transport_to(const comm::address& there) const noexcept {
     return device().transport_to(there.process, there.device);
   }
+  // Whether memory that is opened there is read and written by copies that are made here, without messages and registrations.
+  [[nodiscard]] bool copies_in_place(const comm::address& there) const noexcept;
   [[nodiscard]] comm::device_statistics statistics() const noexcept {
     return device().statistics();
   }
