@@ -24,6 +24,7 @@
 #include "rank/remote.hpp"
 #include "rank/source_validation.hpp"
 #include "rank/state.hpp"
+#include "sync/memory_use.hpp"
 
 namespace weft::detail {
 namespace {
@@ -154,8 +155,8 @@ void note_failure(communicator_state& c, const std::string& why) {
 
 void break_communicator(worker& here, communicator_state& c, const std::string& why) {
   note_failure(c, why);
-  if (c.broken.exchange(true, std::memory_order_relaxed)) return;  // Relaxed: the mail orders it.
-  if (here.owner().stopping()) return;  // All are woken, and what waits here may be gone.
+  if (!memory_use::close(c.broken)) return;  // Before anybody is woken: see begin_moving().
+  if (here.owner().stopping()) return;       // All are woken, and what waits here may be gone.
   if (c.spans_processes()) {
     if (cut_off(c)) c.of.subgroups->tell_broken(here, c, c.failure);
     end_control_messages(here, c);

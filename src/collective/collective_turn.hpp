@@ -3,6 +3,7 @@
 // Everything is called on the home worker of the rank, by its fiber or by the fiber of a non-blocking collective.
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <exception>
 #include <string>
@@ -19,6 +20,7 @@
 #include "rank/communicator_state.hpp"
 #include "rank/messages.hpp"
 #include "rank/remote.hpp"
+#include "sync/memory_use.hpp"
 #include "trace/event_file.hpp"
 #include "trace/trace.hpp"
 
@@ -85,7 +87,9 @@ class collective_turn {
       begin_traced();
   }
   ~collective_turn() {
-    member_.moving = false;
+    // Relaxed: who was woken because it broke knows it. Who moves looks again.
+    if (member_.moving || c_.broken.load(std::memory_order_relaxed)) [[unlikely]]
+      end_moving();
     if (me_.watch != nullptr) [[unlikely]]
       note_left(me_, c_, member_.turn);
     end_turn();
@@ -99,9 +103,13 @@ class collective_turn {
   // that have one; only for small_bytes_max bytes, and for an order of ranks that the dropboxes keep.
   [[gnu::always_inline]] void meet(const reduction* how = nullptr) {
     meet_all(how, c_.spans_processes());
-    member_.moving = true;
   }
-  // meet() for ranks that expose buffers. The speaker of each group calls `prepare(group)` first; who speaks to other
+  // meet() for ranks that expose buffers, of which others read or write parts until all of them have met again.
+  void meet_to_move() {
+    meet();
+    begin_moving();
+  }
+  // The same. The speaker of each group calls `prepare(group)` first; who speaks to other
   // subgroups calls `meet_others()`, which returns when all have come.
   template <class Prepare, class MeetOthers>
   void meet_prepared(const Prepare& prepare, const MeetOthers& meet_others) {
@@ -111,7 +119,7 @@ class collective_turn {
       speak_of_meeting(g, nullptr, c_.spans_processes());
     });
     others_ = {};
-    member_.moving = true;
+    begin_moving();
   }
   // Returns when every rank of this process has arrived.
   void meet_here() { meet_all(nullptr, false); }
@@ -175,7 +183,7 @@ class collective_turn {
   // Called after end_of_moving(): returns when the ranks of all processes have moved their data. A process in which a
   // rank has failed does not come; it has told the others.
   void meet_moved() {
-    member_.moving = false;
+    end_moving();
     meet_all(nullptr, true);
   }
   // The text for the other ranks about the exception that is being handled.
@@ -189,6 +197,28 @@ class collective_turn {
   struct partial {
     alignas(64) std::byte data[small_bytes_max];
   };
+
+  // When the communicator breaks, ranks that wait are woken although others may still read or write their memory. So who leaves
+  // waits for those who move, and who has not begun does not begin (sync/memory_use.hpp).
+  void begin_moving() {
+    if (member_.moving)
+      return;  // The leader in direct transfers, who comes to their end in any case.
+    if (!memory_use::try_begin(std::atomic_ref(member_.moving), c_.broken)) [[unlikely]]
+      throw_failed(c_);
+  }
+  [[gnu::noinline]] void end_moving() noexcept {
+    if (!memory_use::end(std::atomic_ref(member_.moving), c_.broken)) [[likely]]
+      return;
+    notify_all();  // They may wait for this one.
+    worker& here = *me_.home;
+    const auto any_moves = [&] {
+      return std::ranges::any_of(c_.local(), [&](int rank) {
+        return memory_use::is_in_use(std::atomic_ref(c_.at(rank).moving));
+      });
+    };
+    if (any_moves())
+      here.wait_until([&] { return !any_moves() || here.is_unwinding(); }, description(), false);
+  }
 
   [[noreturn, gnu::cold]] void throw_no_root(const char* call, int root) const {
     throw error(std::string(call) + " with root " + std::to_string(root) +

@@ -5,6 +5,7 @@
 // Called on the home worker of the leader.
 #pragma once
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -67,7 +68,8 @@ class direct_transfers {
         throw_failed(c_, call_.name);
       note_opened();
       // The leader may go on later, in a fiber of its own: until then nobody here leaves either.
-      c_.at(c_.local()[0]).moving = true;
+      // Relaxed: nobody here is past this meeting yet.
+      std::atomic_ref(c_.at(c_.local()[0]).moving).store(true, std::memory_order_relaxed);
     } catch (const job_stopped&) {
       throw;
     } catch (...) {

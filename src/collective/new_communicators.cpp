@@ -325,7 +325,7 @@ std::optional<communicator> make_together(communicator_state& c, int rank,
   member& m = turn.self();
   m.in = &mine;
   m.more = &made;
-  turn.meet();
+  turn.meet_to_move();
   if (rank == first) {
     // All processes see the same, and so decide the same.
     turn.lead([&] {

@@ -142,7 +142,7 @@ class reduction_across_subgroups {
       set_up();
     } else {
       if (leads()) set_up();
-      turn_.meet();
+      turn_.meet_to_move();
     }
     if (reduces_first()) attempt([&] { reduce_own(); });
     if (c_.local().size() > 1) turn_.meet_here();

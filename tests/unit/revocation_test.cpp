@@ -1,0 +1,185 @@
+// Communicators that are revoked while their ranks move large data, between processes in each other's memory: whoever has left
+// has its memory for itself, whoever has not been told of it has the right data, and nobody waits for ever.
+#include <chrono>
+#include <functional>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "collective/broken_communicator.hpp"
+#include "job.hpp"
+#include "rank/state.hpp"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t part = 16'000;  // Numbers: large enough to be written by their owners, too.
+constexpr long left_behind = -1;
+
+enum class moved { bcast, gather, allgather, alltoall, reduce, allreduce };
+constexpr int moved_count = 6;
+
+// What a rank gives and takes in one collective. Number i of its part for rank `to` is known to all.
+class collective_data {
+ public:
+  collective_data(communicator& c, moved how, int root)
+      : c_(c),
+        how_(how),
+        root_(root),
+        n_(static_cast<std::size_t>(c.size())),
+        in_(how == moved::alltoall ? n_ * part : part),
+        out_(takes_parts() * part, 0) {
+    for (std::size_t i = 0; i < in_.size(); ++i)
+      in_[i] = number(c.rank(), static_cast<int>(i / part), i % part);
+    if (how == moved::bcast && c.rank() == root) std::copy(in_.begin(), in_.end(), out_.begin());
+  }
+
+  void move() {
+    switch (how_) {
+      case moved::bcast:
+        return c_.bcast(out_, root_);
+      case moved::gather:
+        return c_.gather(in_, out_, root_);
+      case moved::allgather:
+        return c_.allgather(in_, out_);
+      case moved::alltoall:
+        return c_.alltoall(in_, out_);
+      case moved::reduce:
+        return c_.reduce(in_, out_, std::plus<>{}, root_);
+      case moved::allreduce:
+        return c_.allreduce(in_, out_, std::plus<>{});
+    }
+  }
+  [[nodiscard]] request start() {
+    switch (how_) {
+      case moved::bcast:
+        return c_.ibcast(out_, root_);
+      case moved::gather:
+        return c_.igather(in_, out_, root_);
+      case moved::allgather:
+        return c_.iallgather(in_, out_);
+      case moved::alltoall:
+        return c_.ialltoall(in_, out_);
+      case moved::reduce:
+        return c_.ireduce(in_, out_, std::plus<>{}, root_);
+      default:
+        return c_.iallreduce(in_, out_, std::plus<>{});
+    }
+  }
+  void expect_moved() const {
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < out_.size(); ++i) wrong += out_[i] != wanted(i);
+    EXPECT_EQ(wrong, 0u) << "numbers of " << out_.size() << ", in collective " << name();
+  }
+  // The rank has left: it does with its memory what it likes.
+  void use_again() {
+    std::ranges::fill(in_, left_behind);
+    std::ranges::fill(out_, left_behind);
+  }
+  void expect_untouched() const {
+    const auto is_other = [](long value) { return value != left_behind; };
+    EXPECT_EQ(std::ranges::count_if(out_, is_other), 0) << "in collective " << name();
+    EXPECT_EQ(std::ranges::count_if(in_, is_other), 0) << "in collective " << name();
+  }
+
+ private:
+  [[nodiscard]] int name() const { return static_cast<int>(how_); }
+  [[nodiscard]] bool is_root() const { return c_.rank() == root_; }
+  [[nodiscard]] std::size_t takes_parts() const {
+    switch (how_) {
+      case moved::gather:
+        return is_root() ? n_ : 0;
+      case moved::reduce:
+        return is_root() ? 1 : 0;
+      case moved::allgather:
+      case moved::alltoall:
+        return n_;
+      default:
+        return 1;
+    }
+  }
+  [[nodiscard]] static long number(int from, int to, std::size_t i) {
+    return from * 1'000'000L + to * 100'000L + static_cast<long>(i);
+  }
+  [[nodiscard]] long wanted(std::size_t i) const {
+    const auto from = static_cast<int>(i / part);
+    switch (how_) {
+      case moved::bcast:
+        return number(root_, 0, i);
+      case moved::gather:
+      case moved::allgather:
+        return number(from, 0, i % part);
+      case moved::alltoall:
+        return number(from, c_.rank(), i % part);
+      default:
+        break;
+    }
+    long sum = 0;
+    for (int rank = 0; rank < c_.size(); ++rank) sum += number(rank, 0, i);
+    return sum;
+  }
+
+  communicator& c_;
+  const moved how_;
+  const int root_;
+  const std::size_t n_;
+  std::vector<long> in_, out_;
+};
+
+void spin_for(std::uint64_t ns) {
+  const std::uint64_t until = now_ns() + ns;
+  while (now_ns() < until) yield();
+}
+
+// In each round another rank revokes, at another moment: before it comes to the collective, or while it is in it.
+void revoke_at_all_times(int ranks, int workers, int rounds) {
+  run_ranks(ranks, workers, [&](communicator& world) {
+    std::minstd_rand random(static_cast<unsigned>(tests::number_of_environment("TEST_SEED", 1)));
+    for (int round = 0; round < rounds; ++round) {
+      const int revoker = round % ranks;
+      const bool comes = round / ranks % 4 != 0;
+      const auto how = static_cast<moved>(random() % moved_count);
+      const int root = static_cast<int>(random() % static_cast<unsigned>(ranks));
+      const auto after_ns = std::uint64_t{random() % 150'000};
+      communicator c = world.dup();
+      collective_data data(c, how, root);
+      std::string told;
+      world.barrier();
+      try {
+        if (world.rank() == revoker) {
+          request moving;
+          if (comes) moving = data.start();
+          spin_for(after_ns);
+          detail::revoke(*detail::calling_rank("test").home, c.state());
+          if (comes) moving.wait();
+        } else {
+          data.move();
+        }
+      } catch (const error& e) {
+        told = e.what();
+      }
+      if (!told.empty())
+        expect_contains(told, "is revoked");
+      else if (world.rank() != revoker || comes)
+        data.expect_moved();
+      data.use_again();
+      world.barrier();
+      data.expect_untouched();
+    }
+  });
+}
+
+TEST(a_revocation, of_large_collectives_leaves_nobody_in_them_and_no_memory_in_use) {
+  revoke_at_all_times(6, 6, 72);
+  revoke_at_all_times(6, 3, 48);
+}
+
+// Between processes of one rank reductions, too, are made in each other's memory.
+TEST(a_revocation, of_one_rank_a_process_leaves_nobody_in_them_and_no_memory_in_use) {
+  revoke_at_all_times(3, 3, 72);
+}
+
+}  // namespace
+}  // namespace weft
