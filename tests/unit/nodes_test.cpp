@@ -10,6 +10,8 @@
 
 #include "collective/collectives.hpp"
 #include "job.hpp"
+#include "rank/communicator_state.hpp"
+#include "rank/remote.hpp"
 #include "rank_data.hpp"
 
 namespace weft {
@@ -268,6 +270,32 @@ INSTANTIATE_TEST_SUITE_P(of, between_nodes,
                                              "three_times_two", {0, 0, 1, 1, 2, 2}, 3, 24},
                                          layout_of_job{"one_each", {0, 1, 2}, 3, 6}),
                          [](const auto& p) { return std::string(p.param.name); });
+
+// Whether memory is read in place is asked of the transport, and only within a node.
+TEST(memory_in_place, is_that_of_a_node_whose_transport_puts_and_gets_without_registration) {
+  const auto expect = [](const sim_options& network, bool is_read) {
+    const auto ended = run_on_nodes(
+        {0, 0, 1}, job_of(3, 3),
+        [&](communicator& world) {
+          const detail::communicator_state& c = world.state();
+          for (int rank = 0; rank < 3; ++rank) {
+            if (rank == world.rank()) continue;
+            EXPECT_EQ(c.of.ways->reads_in_place(*worker::current(), rank),
+                      is_read && rank + world.rank() == 1)
+                << "rank " << rank << " from " << world.rank();
+          }
+          const communicator near = *world.split(world.rank() / 2);
+          if (near.size() > 1) check_moves(near);
+        },
+        network);
+    EXPECT_EQ(ended.status, 0);
+  };
+  expect({.seed = 1}, true);
+  expect({.seed = 2, .can_put = false}, false);
+  expect({.seed = 3, .can_get = false}, false);
+  expect({.seed = 4, .needs_registration = true}, false);
+  expect({.seed = 5, .registration_opens = true}, false);
+}
 
 TEST(a_job_of_too_many_ranks, is_refused_also_where_each_process_has_few_enough) {
   options how;
