@@ -299,6 +299,15 @@ bool is_overflow(std::span<std::byte> stack, const void* address, const void* co
          at >= pointer - call_bytes && at < bottom;
 }
 
+// The page above a stack is the guard page of the next one: who goes there has not overflowed its own.
+bool is_in_guard_page_of(std::span<std::byte> stack, const stack_pool& pool,
+                         const void* address) noexcept {
+  if (!pool.in_guard_page(address)) return false;
+  const auto* const at = static_cast<const std::byte*>(address);
+  return stack.empty() ||
+         (at < stack.data() && at >= stack.data() - static_cast<std::ptrdiff_t>(stack.size()));
+}
+
 // "rank 3"; "rank 3 in the action NAME", whose task runs on the stack of its wait; "the action NAME" or "a task".
 template <std::size_t Size>
 void write_who_runs(const worker& here, char (&who)[Size]) noexcept {
@@ -358,9 +367,11 @@ bool is_stack_overflow(const siginfo_t& details, const void* context) noexcept {
   if (const thread_origin& from = origin_of_this_thread(); from.identity != nullptr)
     return is_overflow(from.stack, details.si_addr, context);
   const worker* const here = worker::current();
+  if (here == nullptr) return false;
   // An attached thread may have the hand-off lock, and run another.
-  return here != nullptr && (here->stacks().in_guard_page(details.si_addr) ||
-                             is_overflow(here->running_here().stack, details.si_addr, context));
+  const std::span<std::byte> own = here->running_here().stack;
+  return is_in_guard_page_of(own, here->stacks(), details.si_addr) ||
+         is_overflow(own, details.si_addr, context);
 }
 
 bool reports_fault(const struct sigaction& action) noexcept {

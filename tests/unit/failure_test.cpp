@@ -1119,6 +1119,24 @@ TEST(a_stack_overflow, by_a_frame_that_steps_over_the_guard_page_is_named_too) {
               testing::KilledBySignal(SIGSEGV),
               "weft: rank 1 overflowed its stack of .* weftrun --stack");
 }
+
+// What lies above a stack may be the guard page of another one.
+[[gnu::noinline]] char read_above() {
+  volatile char here = 0;
+  volatile const char* at = &here;
+  for (;; at += 4096) here = static_cast<char>(here + *at);
+}
+
+TEST(a_read_above_the_stack, is_no_overflow) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(run(alone(job_of(3, 1)),
+                  [](communicator& world) {
+                    if (world.rank() == 1) (void)read_above();
+                    world.barrier();
+                  }),
+              testing::KilledBySignal(SIGSEGV),
+              "weft: rank 1 on worker 0: Segmentation fault at address");
+}
 #endif
 
 TEST(a_request, destroyed_while_active_ends_the_program_with_a_message) {
