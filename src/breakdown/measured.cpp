@@ -130,8 +130,11 @@ double measured::completion() const noexcept {
 double measured::posts_min() const noexcept {
   return post() > 0 ? std::ceil(completion() / post()) : std::numeric_limits<double>::infinity();
 }
+double measured::gap() const noexcept {
+  return is_on_one_core ? interval.mean + post() : std::max(interval.mean, post());
+}
 double measured::in_window(int messages) const noexcept {
-  return (2 * latency.modelled() + (messages - 1) * post()) / messages;
+  return (2 * latency.modelled() + (messages - 1) * gap()) / messages;
 }
 
 std::string text_of(const measured& m) {
@@ -155,7 +158,10 @@ std::string text_of(const measured& m) {
       "Posts between two waits for an answer that hide it, at least: {:.0f} (an answer takes {:.1f} ns, "
       "a post {:.1f} ns)\n",
       m.posts_min(), m.completion(), m.post());
-  text += "Windows that are answered as a whole, ns for each message\n";
+  text += formatted(
+      "Windows that are answered as a whole, ns for each message: there and back, and {:.1f} ns to each next message (where they "
+      "are taken one comes every {:.1f} ns)\n",
+      m.gap(), m.interval.mean);
   for (const measured_window& w : m.windows)
     text += formatted("  {:>3} messages: model {:>9.1f}, observed {:>9.1f}, {:+.1f} % off\n",
                       w.messages, w.modelled, w.observed,
@@ -185,8 +191,9 @@ std::string json_of(const measured& m) {
       "\"host\": \"{}\", \"processor\": \"{}\", \"bytes\": {}, \"rounds\": {},\n\"overhead\": {{{}}},\n",
       escaped(m.face), escaped(m.transport), escaped(m.host), escaped(m.processor), m.bytes,
       m.rounds, json_of(m.overhead));
-  text += formatted("\"injection\": {},\n\"latency\": {},\n\"windows\": [", json_of(m.injection),
-                    json_of(m.latency));
+  text += formatted(
+      "\"injection\": {},\n\"latency\": {},\n\"interval\": {{{}}}, \"on_one_core\": {},\n\"windows\": [",
+      json_of(m.injection), json_of(m.latency), json_of(m.interval), m.is_on_one_core ? 1 : 0);
   for (std::size_t i = 0; i < m.windows.size(); ++i)
     text += formatted("{}[{}, {:.3f}, {:.3f}]", i == 0 ? "" : ", ", m.windows[i].messages,
                       m.windows[i].modelled, m.windows[i].observed);
@@ -215,6 +222,9 @@ measured read_measured(std::string_view text, std::string_view file) {
   m.overhead = read_distribution(all.at("overhead"));
   m.injection = read_sum(all.at("injection"));
   m.latency = read_sum(all.at("latency"));
+  // Files of earlier versions have neither.
+  if (all.has("interval")) m.interval = read_distribution(all.at("interval"));
+  m.is_on_one_core = all.has("on_one_core") && all.at("on_one_core").number(0, 1) != 0;
   for (const json& one : all.at("windows").items()) {
     const json::list& w = one.items(3);
     m.windows.push_back(

@@ -51,13 +51,18 @@ struct measured {
   int rounds = 0;
   distribution overhead;  // What a pair of time stamps takes; it has been subtracted.
   measured_sum injection, latency;
+  distribution interval;        // Between two messages of a window where they are taken.
+  bool is_on_one_core = false;  // Both sides are.
   std::vector<measured_window> windows;
 
   [[nodiscard]] double post() const noexcept;  // What the poster is busy with for a message.
   [[nodiscard]] double completion()
       const noexcept;  // The time from its end until an answer can be there.
   [[nodiscard]] double posts_min() const noexcept;  // So many hide a completion.
-  // The model: a window is answered as a whole.
+  // From one message of a window to the next: they come as fast as the slower side lets them, and on one core both
+  // sides have their turn.
+  [[nodiscard]] double gap() const noexcept;
+  // The model: a window is answered as a whole. The way there and back is that of one message; the others follow by gaps.
   [[nodiscard]] double in_window(int messages) const noexcept;
 };
 

@@ -267,13 +267,13 @@ function draw_message() {
   const m = JSON.parse(from.textContent), sums = [["injection overhead", m.injection], ["latency", m.latency]], by = {};
   const ns = x => x.toFixed(x < 100 ? 1 : 0) + " ns";
   into.append(node("h2", "A message of " + m.bytes + " bytes: " + m.face + (m.transport ? " over " + m.transport : "")),
-    node("p", "Each part is measured alone, " + m.rounds + " runs; a pair of time stamps takes " + ns(m.overhead.ns) + ", which is subtracted. A slider makes a part shorter.", "note"));
+    node("p", "Each part is measured alone, " + m.rounds + " runs; a pair of time stamps takes " + ns(m.overhead.ns) + ", which is subtracted. A slider makes a part shorter. Parts that overlap make misc negative, which is in the sums and not drawn.", "note"));
   const plot = node("div"), sliders = node("div"), now = node("p"), parts = node("div");
   into.append(plot, now, sliders, parts);
   const names = [];
   sums.forEach(s => s[1].parts.forEach(p => { if (names.indexOf(p.name) < 0) names.push(p.name); }));
   const colour = n => ["#0b6e4f", "#2b6cb0", "#e0a030", "#c1440e", "#5b5f97", "#7fc8a9", "#8a97a3", "#9c4a97", "#7fb0e0", "#d9a0a0", "#b0b060"][names.indexOf(n) % 11];
-  const left = p => Math.max(0, p.ns) * (1 - (by[p.name] || 0) / 100);
+  const left = p => p.ns * (1 - (by[p.name] || 0) / 100);
   function draw_sums() {
     plot.textContent = "";
     now.textContent = sums.map(s => s[0] + ": " + ns(s[1].parts.reduce((a, p) => a + left(p), 0)) + " of a modelled " + ns(s[1].modelled) + ", observed " + ns(s[1].observed.ns) + " (model " + (s[1].error_percent >= 0 ? "+" : "") + s[1].error_percent.toFixed(1) + " %)").join("; ");
@@ -284,7 +284,7 @@ function draw_message() {
       let x = 150;
       svg.append("text").attr("x", 142).attr("y", 26 + row * 44).attr("text-anchor", "end").text(s[0]);
       s[1].parts.forEach(p => {
-        const w = whole > 0 ? (Math.min(1010, wide()) - 160) * left(p) / whole : 0;
+        const w = whole > 0 ? (Math.min(1010, wide()) - 160) * Math.max(0, left(p)) / whole : 0;
         svg.append("rect").attr("class", "part").attr("x", x).attr("y", 8 + row * 44).attr("width", w).attr("height", 28).attr("fill", colour(p.name))
           .on("mousemove", a => tip(p.name + ": " + ns(p.ns) + "\n" + p.meaning + "\nmedian " + ns(p.quantiles[10]) + ", 90 % below " + ns(p.quantiles[18]) + ", deviation " + ns(p.deviation), event_of(a))).on("mouseout", () => tip(""));
         if (w > 52) svg.append("text").attr("x", x + w / 2).attr("y", 26 + row * 44).attr("text-anchor", "middle").style("fill", "#fff").text(p.name);

@@ -24,11 +24,11 @@ def run(directory, *words):
 
 
 PARTS = {
-    "ranks": (["protocol", "pack", "publish", "return", "loop", "progress"],
-              ["protocol", "pack", "publish", "wire", "match", "copy", "signal", "return", "loop"]),
-    "fellows": (["keep", "loop", "progress"], ["match", "copy", "signal", "return", "switch", "loop"]),
-    "comm": (["protocol", "publish", "return", "loop", "progress"],
-             ["protocol", "publish", "wire", "match", "signal", "return", "loop"]),
+    "ranks": (["protocol", "pack", "publish", "return", "loop", "misc", "progress"],
+              ["protocol", "pack", "publish", "wire", "match", "copy", "signal", "return", "loop", "misc"]),
+    "fellows": (["keep", "loop", "misc", "progress"], ["match", "copy", "signal", "return", "switch", "loop"]),
+    "comm": (["protocol", "publish", "return", "loop", "misc", "progress"],
+             ["protocol", "publish", "wire", "match", "signal", "return", "loop", "misc"]),
 }
 
 
@@ -50,6 +50,12 @@ def check_face(directory, face, *options):
         for part in of["parts"]:
             check(part["samples"] >= 100 and part["quantiles"] == sorted(part["quantiles"]), f"{label}: {part}")
     check([w[0] for w in data["windows"]] == [1, 2, 4, 8, 16, 32, 64], f"{label}: {data['windows']}")
+    # A window is the way there and back, and the others one after the other, as fast as the slower side lets them.
+    post = sum(p["ns"] for p in data["injection"]["parts"] if p["name"] != "progress")
+    gap = data["interval"]["ns"] + post if face == "fellows" else max(data["interval"]["ns"], post)
+    for messages, modelled, _ in data["windows"]:
+        ns = (2 * data["latency"]["modelled"] + (messages - 1) * gap) / messages
+        check(abs(ns - modelled) < 0.01, f"{label}: {messages} messages are modelled as {modelled}, not {ns}")
     check("is subtracted" in done.stdout and "% off" in done.stdout, f"{label}: {done.stdout}")
     return data
 

@@ -320,8 +320,28 @@ std::string measured_file() {
   m.overhead = d;
   m.injection = {{{"pack", "low", "some", d}, {"progress", "high", "some", d}}, d};
   m.latency = {{{"wire", "network", "some", d}}, d};
+  m.interval = d;
   m.windows = {{1, 2, 3}, {16, 2, 3}};
   return json_of(m);
+}
+
+TEST(breakdown_message, of_a_window_follows_the_one_before_as_fast_as_the_slower_side_lets_it) {
+  const auto of = [](double ns) { return distribution_of({ns, ns}); };
+  measured m;
+  m.face = "ranks";
+  m.injection = {{{"protocol", "high", "", of(20)}, {"progress", "high", "", of(5)}}, of(25)};
+  m.latency = {{{"wire", "network", "", of(60)}}, of(60)};
+  m.interval = of(30);  // The receiver is the slower side.
+  EXPECT_DOUBLE_EQ(m.in_window(1), 120);
+  EXPECT_DOUBLE_EQ(m.in_window(4), (120 + 3 * 30) / 4.0);
+  m.interval = of(10);  // The sender is.
+  EXPECT_DOUBLE_EQ(m.in_window(4), (120 + 3 * 20) / 4.0);
+  m.is_on_one_core = true;  // Both have their turn.
+  EXPECT_DOUBLE_EQ(m.in_window(4), (120 + 3 * 30) / 4.0);
+  m.host = m.processor = "some";
+  m.rounds = 1;
+  m.overhead = of(1);
+  EXPECT_DOUBLE_EQ(read_measured(json_of(m), "some.file").gap(), 30);
 }
 
 TEST(breakdown_texts, that_are_changed_are_refused_in_one_line_or_read) {

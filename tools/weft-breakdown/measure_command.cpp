@@ -135,6 +135,8 @@ constexpr known_part known_parts[] = {
     {"signal", "high", "the place given back, whoever waits told"},
     {"return", "high", "back to the program"},
     {"loop", "test", "the test itself"},
+    {"misc", "low",
+     "what they take together beyond the parts above: stores that wait, less what overlaps"},
     {"progress", "high", "the wait for the answer to a window, for each of its messages"},
 };
 
@@ -162,6 +164,7 @@ measured table_from(const rounds_of_samples& rounds, const measure_request& want
   measured m;
   m.face = wanted.face;
   m.transport = wanted.face == "comm" ? wanted.transport : "";
+  m.is_on_one_core = wanted.face == "fellows";
   m.bytes = wanted.bytes;
   m.rounds = wanted.rounds;
   m.processor = name_of_processor();
@@ -173,21 +176,27 @@ measured table_from(const rounds_of_samples& rounds, const measure_request& want
   for (const pair::phase& p : pair::phases_of(wanted.face)) {
     const std::string name = p.name;
     const std::string part = name.substr(name.find(':') + 1);
-    distribution d = rounds.of(name, p.of_window ? stamps / p.window : stamps);
-    if (part == "call" || part == "round") {
-      // The last of a list. A call is its parts and the way back; a round trip is twice the way, and what the
-      // other side does in between, which this side does as well.
-      const double others = m.latency.modelled();
-      const double by = part == "call" ? 1 : 2;
+    distribution d = rounds.of(name, p.hides_stamps() ? 0 : stamps / p.messages());
+    measured_sum& sum = p.is_latency ? m.latency : m.injection;
+    if (p.what == pair::timed::takes) {
+      m.interval = d;
+      continue;
+    }
+    if (part == "call" || part == "side" || part == "row" || part == "round") {
+      // What parts take together, the way back to the program or what no part has included; and a round trip, which is twice the
+      // way and what the other side does in between, which this side does as well.
+      const double others = sum.modelled();
+      const double by = part == "round" ? 2 : 1;
       for (double* one : values_of(d)) *one = (*one - others) / by;
-      add_part(m.latency,
+      add_part(sum,
                part == "call"             ? "return"
+               : part != "round"          ? "misc"
                : wanted.face == "fellows" ? "switch"
                                           : "wire",
                d);
       continue;
     }
-    add_part(p.is_latency ? m.latency : m.injection, part.c_str(), d);
+    add_part(sum, part.c_str(), d);
   }
   // In the order of the path.
   std::vector<measured_part>& parts = m.latency.parts;

@@ -17,7 +17,9 @@ std::vector<phase> phases_of(const std::string& face) {
             // Most are kept for their receives.
             {"injection:keep", false, entry, left},
             {"injection:loop", false, left, entry},
-            {"injection:progress", false, left, taken, window_usual, true}};
+            {"injection:row", false, entry, left, timed::posts},
+            {"injection:progress", false, left, taken, timed::answer},
+            {"injection:takes", false, taken, taken, timed::takes}};
   std::vector<phase> all;
   for (const bool is_latency : {true, false}) {
     const auto add = [&](const char* latency, const char* injection, stages::point from,
@@ -43,8 +45,11 @@ std::vector<phase> phases_of(const std::string& face) {
   all.push_back({"latency:loop", true, taken, entry});
   all.push_back({"injection:return", false, published, left});
   all.push_back({"injection:loop", false, left, entry});
-  all.push_back({"injection:progress", false, left, taken, window_usual, true});
-  all.push_back({"latency:round", true, published, seen});
+  all.push_back({"injection:row", false, entry, left, timed::posts});
+  all.push_back({"injection:progress", false, left, taken, timed::answer});
+  all.push_back({"injection:takes", false, taken, taken, timed::takes});
+  all.push_back({"latency:side", true, seen, published});
+  all.push_back({"latency:round", true, published, seen, timed::wait});
   return all;
 }
 

@@ -4,13 +4,16 @@
 //
 // Both sides walk through the same list of phases, so that no other message is needed.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "profile/armed_stages.hpp"
 #include "profile/stages.hpp"
 
 namespace weft::pair {
@@ -29,13 +32,35 @@ int run_comm(const request& wanted);
 constexpr int window_usual = 64;
 // Windows whose observed cost is compared with the model.
 constexpr int windows[] = {1, 2, 4, 8, 16, 32, 64};
+// What the time of a phase is.
+enum class timed : std::uint8_t {
+  stage,   // Of one message between two stage points.
+  wait,    // The same; the first point comes before a wait, which hides what its stamp takes.
+  posts,   // Of a window of posts in a row, for each.
+  answer,  // Of the wait for the answer to a window, for each of its messages.
+  takes,   // Between two messages of a window that the first takes, and the other posts in a row.
+};
 struct phase {
   const char* name;
   bool is_latency;
   stages::point from = stages::point::none;
   stages::point to = stages::point::none;
-  int window = window_usual;
-  bool of_window = false;  // The time is that of a window, not of a message.
+  timed what = timed::stage;
+  // How many messages one pair of stamps is for.
+  [[nodiscard]] int messages() const noexcept {
+    return what == timed::posts || what == timed::answer ? window_usual
+           : what == timed::takes                        ? window_usual - 1
+                                                         : 1;
+  }
+  // Rows have their stamps before and behind them, and are timed in the program without stage points.
+  [[nodiscard]] bool is_of_row() const noexcept {
+    return what != timed::stage && what != timed::wait;
+  }
+  // A wait goes on while a stamp before it is taken: the message is no later for it, and the stamp behind it is read as long
+  // after the message as the one before it after its point.
+  [[nodiscard]] bool hides_stamps() const noexcept {
+    return what == timed::wait || what == timed::answer;
+  }
 };
 [[nodiscard]] std::vector<phase> phases_of(const std::string& face);
 
@@ -64,10 +89,13 @@ class side {
   void walk() {
 #ifdef WEFT_STAGES
     if (is_first_) print("overhead", overhead());
-    for (const phase& each : phases_) measure(each);
+    for (const phase& each : phases_)
+      if (!each.is_of_row()) measure(each);
 #else
     observe_latency();
     for (const int window : windows) observe_injection(window);
+    for (const phase& each : phases_)
+      if (each.is_of_row()) measure_row(each);
 #endif
   }
 
@@ -124,21 +152,46 @@ class side {
   }
   void observe_injection(int window) {
     std::vector<double> ns;
+    const double of_stamp = stamp_ns();
     for (int sample = -warm_windows; sample < samples_ / 2; ++sample) {
       const std::uint64_t begun = ticks();
       one_window(window);
       const auto took = static_cast<double>(ticks() - begun);
-      if (sample >= 0) ns.push_back(took * ns_per_tick() / window);
+      if (sample >= 0) ns.push_back((took * ns_per_tick() - of_stamp) / window);
     }
     if (is_first_) print("injection:" + std::to_string(window), ns);
+  }
+  void measure_row(const phase& p) {
+    std::vector<double> ns;
+    for (int i = -warm_windows; i < samples_; ++i) {
+      std::uint64_t begun = 0, ended = 0;
+      if (is_first_ == (p.what == timed::takes)) {
+        take();
+        begun = stages::begin_stamp();
+        for (int k = 1; k < window_usual; ++k) take();
+        ended = stages::stamp();
+        post(1);
+      } else {
+        begun = stages::begin_stamp();
+        for (int k = 0; k < window_usual; ++k) post(1);
+        if (p.what == timed::answer) begun = stages::begin_stamp();
+        if (p.what == timed::posts) ended = stages::stamp();
+        take();
+        if (p.what == timed::answer) ended = stages::stamp();
+      }
+      if (i >= 0) ns.push_back(static_cast<double>(ended - begun) * ns_per_tick() / p.messages());
+    }
+    if (is_first_) print(p.name, ns);
   }
 #else
   // Prime, so that each message of a window has its turn.
   static constexpr int period_of_messages = 13, period_of_round_trips = 3;
 
-  // What a pair of points costs that have nothing between them. The counter may go on in steps of ten
-  // nanoseconds; behind pauses of any length its steps lie anywhere in the pair, and the mean is exact.
+  // What a pair of points adds to a stage. Around nothing it would be some nanoseconds more, which a stage with work in it
+  // hides: so it is measured around work of a known length. The counter may go on in steps of ten nanoseconds; behind
+  // pauses of any length its steps lie anywhere in the pair, and the mean is exact.
   std::vector<double> overhead() {
+    const double of_work = work_ns();
     std::vector<std::uint32_t> kept(static_cast<std::size_t>(samples_));
     arm({"", true, point::entry, point::left}, kept, 1);
     std::uint32_t random = 1;
@@ -147,9 +200,31 @@ class side {
       random = random * 1664525 + 1013904223;
       for (std::uint32_t left = random >> 25; left != 0; --left) asm volatile("");
       stages::pass(point::entry);
+      random = worked(random);
       stages::pass(point::left);
     }
-    return taken_from(kept);
+    std::vector<double> ns = taken_from(kept);
+    for (double& one : ns) one -= of_work;
+    return ns;
+  }
+  // Some ten nanoseconds of work, each step of which needs the one before.
+  [[gnu::always_inline]] static std::uint32_t worked(std::uint32_t value) {
+    for (int i = 0; i < 16; ++i) {
+      value *= 1664525;
+      asm volatile("" : "+r"(value));
+    }
+    return value;
+  }
+  static double work_ns() {
+    constexpr int count = 2000, tries = 20;
+    std::uint32_t value = 1;
+    double least = std::numeric_limits<double>::infinity();
+    for (int k = 0; k < tries; ++k) {
+      const std::uint64_t begun = ticks();
+      for (int i = 0; i < count; ++i) value = worked(value);
+      least = std::min(least, static_cast<double>(ticks() - begun) * ns_per_tick() / count);
+    }
+    return least;
   }
   static void arm(const phase& p, std::vector<std::uint32_t>& kept, int period) {
     stages::armed = {};
@@ -174,7 +249,7 @@ class side {
       measure_injection(p, kept);
     if (!is_first_) return;
     std::vector<double> ns = taken_from(kept);
-    for (double& one : ns) one /= p.of_window ? p.window : 1;
+    for (double& one : ns) one /= p.messages();
     print(p.name, ns);
   }
   void measure_latency(const phase& p, std::vector<std::uint32_t>& kept) {
@@ -190,18 +265,11 @@ class side {
     }
   }
   void measure_injection(const phase& p, std::vector<std::uint32_t>& kept) {
-    const int count = p.of_window ? samples_ : samples_ * period_of_messages / p.window + 1;
+    const int count = samples_ * period_of_messages / window_usual + 1;
     for (int i = -warm_windows; i < count; ++i) {
-      if (!is_first_ || !p.of_window) {
-        if (i == 0 && is_first_) arm(p, kept, period_of_messages);
-        one_window(p.window);
-        if (is_first_) stages::armed.begun = 0;
-        continue;
-      }
-      for (int k = 0; k < p.window; ++k) post(1);
-      const std::uint64_t begun = stages::begin_stamp();
-      take();
-      if (i >= 0) kept[stages::armed.count++] = static_cast<std::uint32_t>(stages::stamp() - begun);
+      if (i == 0 && is_first_) arm(p, kept, period_of_messages);
+      one_window(window_usual);
+      if (is_first_) stages::armed.forget();
     }
   }
 #endif
