@@ -198,7 +198,7 @@ function draw_matrix() {
 function draw_sizes() {
   el("sizes").textContent = "";
   const m = data.messages, s = m.sizes, last = s.reduce((a, c, i) => c[0] ? i : a, -1);
-  el("sizes").append(node("p", m.sent + " messages of " + bytes(m.bytes) + " in all; " + m.unexpected + " came before their receive, " + m.rendezvous + " by rendezvous; " + m.collectives + " calls of collectives.", "note"));
+  el("sizes").append(node("p", m.sent + " messages, " + bytes(m.bytes) + " in all; " + m.unexpected + " came before their receive, " + m.rendezvous + " by rendezvous; " + m.collectives + " calls of collectives.", "note"));
   if (last < 0) return;
   const label = i => i === 0 ? "0" : bytes(Math.pow(2, i - 1));
   if (!has_d3) { const t = node("div"); el("sizes").append(t); return table(t, ["from", "#messages", "#bytes"], s.slice(0, last + 1).map((c, i) => [label(i), "" + c[0], bytes(c[1])])); }

@@ -132,7 +132,7 @@ std::string text_of(const summary& s) {
   }
   const message_summary& m = s.messages;
   text += formatted(
-      "  messages: {} of {} in all; {} came before their receive, {} by rendezvous; {} "
+      "  messages: {}, {} in all; {} came before their receive, {} by rendezvous; {} calls of "
       "collectives\n",
       m.sent, bytes_text(m.bytes), m.unexpected, m.rendezvous, m.collectives);
   text += calls_text(s);

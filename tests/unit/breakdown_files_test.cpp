@@ -308,6 +308,16 @@ TEST(breakdown_otf2, makes_no_archive_of_what_is_forged_that_it_could_not_close)
   fs::remove_all(here);
 }
 
+TEST(breakdown_report, tells_the_bytes_of_all_messages_from_those_of_one) {
+  summary s;
+  s.messages.sent = 40;
+  s.messages.bytes = 320;
+  s.messages.collectives = 6;
+  const std::string text = text_of(s);
+  EXPECT_NE(text.find("messages: 40, 320 bytes in all;"), text.npos) << text;
+  EXPECT_NE(text.find("6 calls of collectives"), text.npos) << text;
+}
+
 // --- Files of text -------------------------------------------------------------------------------
 
 std::string measured_file() {
