@@ -38,10 +38,10 @@ inline void wait_here() noexcept {
 #ifdef WEFT_STAGES
 
 struct probe {
+  point watched = point::none;  // `from`, and then `to`.
   point from = point::none;
   point to = point::none;
-  point awaited = point::none;  // `to`, once `from` was passed.
-  std::uint64_t begun = 0;      // When that was.
+  std::uint64_t begun = 0;  // When `from` was passed.
   // `from` is looked at once in so many times: a message that waits for no probe finds the caches and store
   // buffers as messages leave them, so what a stage waits for is seen in that stage.
   std::uint32_t period = 1;
@@ -51,24 +51,26 @@ struct probe {
   std::uint32_t count = 0;
   std::uint32_t room = 0;
 
-  void forget() noexcept { awaited = point::none; }
+  void forget() noexcept { watched = from; }
 };
 inline constinit thread_local probe armed;
 
-// Between the two stamps of a pair stands as little as can be, one look at `awaited`: it is a part of what an empty pair
-// takes, and hardly of one with a stage in it, which hides it.
+// A point that is not watched costs one look, since several stand in a stage that is measured as a whole. Between the two
+// stamps of a pair stands little more: it is a part of what an empty pair takes, and hardly of one with a stage in it, which
+// hides it.
 [[gnu::always_inline]] inline void pass(point at) noexcept {
   probe& here = armed;
-  if (at == here.awaited) {
+  if (at != here.watched) return;
+  if (at == here.to) {
     const std::uint64_t ended = stamp();
     if (here.count < here.room)
       here.ticks[here.count++] = static_cast<std::uint32_t>(ended - here.begun);
-    here.awaited = point::none;
-  } else if (at == here.from) {
+    here.watched = here.from;
+  } else {
     if (here.left-- != 0) return;
     here.left = here.period - 1;
     here.begun = stamp();
-    here.awaited = here.to;
+    here.watched = here.to;
     wait_here();
   }
 }

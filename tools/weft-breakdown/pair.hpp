@@ -228,7 +228,7 @@ class side {
   }
   static void arm(const phase& p, std::vector<std::uint32_t>& kept, int period) {
     stages::armed = {};
-    stages::armed.from = p.from;
+    stages::armed.from = stages::armed.watched = p.from;
     stages::armed.to = p.to;
     stages::armed.period = static_cast<std::uint32_t>(period);
     stages::armed.ticks = kept.data();
