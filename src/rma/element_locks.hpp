@@ -25,7 +25,7 @@ class element_locks {
   void change(std::uint32_t me, std::uint64_t offset, std::byte* at, const element_update& what,
               const std::byte* operand, std::byte* old, std::size_t count,
               const IsGone& is_gone) noexcept {
-    const auto patiently = [&](word_lock& lock) { take_patiently(lock, me, is_gone); };
+    const auto patiently = patience_of(me, is_gone);
     const std::uint64_t each = what.element_bytes;
     while (count != 0) {
       const std::uint64_t block = offset / block_bytes;
@@ -48,6 +48,15 @@ class element_locks {
       operand += here * what.operand_bytes;
     }
   }
+  // The same of one element.
+  template <class IsGone>
+  void change_one(std::uint32_t me, std::uint64_t offset, std::byte* at, const element_update& what,
+                  const std::byte* operand, std::byte* old, const IsGone& is_gone) noexcept {
+    word_lock& lock = locks_.take_block(me, offset / block_bytes, patience_of(me, is_gone));
+    if (old != nullptr) copy(old, at, what.element_bytes);
+    what.apply(at, operand, 1);
+    lock.give();
+  }
 
  private:
   static constexpr std::uint64_t block_bytes = 256;
@@ -58,6 +67,10 @@ class element_locks {
   static constexpr std::uint64_t single_blocks_max = 4;
   using locks = basic_word_locks<locks_max, groups_max, group_blocks>;
 
+  template <class IsGone>
+  [[nodiscard]] static auto patience_of(std::uint32_t me, const IsGone& is_gone) noexcept {
+    return [me, &is_gone](word_lock& lock) { take_patiently(lock, me, is_gone); };
+  }
   // Words without a call.
   static void copy(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
     if (bytes == 8)

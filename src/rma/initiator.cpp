@@ -136,6 +136,12 @@ void initiator::change_elements_at(std::byte* there, const location& at, const e
                           count);
   tell(at);
 }
+void initiator::change_element_at(std::byte* there, const location& at, const element_update& what,
+                                  const void* operand, void* old) {
+  shared_.change_element(*me_.home, at.in->number_in_job(at.rank), at.offset, there, what,
+                         static_cast<const std::byte*>(operand), static_cast<std::byte*>(old));
+  tell(at);
+}
 void initiator::quiet_far(context& c) {
   if (far_ != nullptr)
     far_->quiet(c);

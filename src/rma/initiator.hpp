@@ -240,6 +240,10 @@ class initiator final : public detail::face_state {
   [[gnu::noinline]] void change_elements_at(std::byte* there, const location& at,
                                             const element_update& what, const void* operand,
                                             void* old, std::size_t count);
+  // The same of one element.
+  [[gnu::noinline]] void change_element_at(std::byte* there, const location& at,
+                                           const element_update& what, const void* operand,
+                                           void* old);
 
   // --- Completion --------------------------------------------------------------------------------
   // All that this rank has put and updated in the context before is visible to every rank, and what it wanted to get
@@ -254,6 +258,15 @@ class initiator final : public detail::face_state {
   [[gnu::always_inline]] void complete(context& c) {
     if (!c.is_quiet()) [[unlikely]]
       quiet_far(c);
+  }
+  // This is quiet() for a rank that next updates a word at each rank whose memory it has used: there a processor's update is a
+  // full fence, too.
+  [[gnu::always_inline]] void quiet_before_update(context& c) {
+#if defined(__x86_64__)
+    complete(c);
+#else
+    quiet(c);
+#endif
   }
   // quiet() of operations to those ranks, which are numbers in the job.
   void quiet(context& c, std::span<const int> ranks);

@@ -77,10 +77,14 @@ class memory final : public detail::face_job {
   void change_elements(worker& here, int rank, std::uint64_t offset, std::byte* at,
                        const element_update& what, const std::byte* operand, std::byte* old,
                        std::size_t count) noexcept {
-    // A process's number counts from 1 in a lock.
     locks_of_[static_cast<std::size_t>(rank)]->change(
-        static_cast<std::uint32_t>(job_.process) + 1, offset, at, what, operand, old, count,
-        [&](std::uint32_t holder) { return is_gone(here, static_cast<int>(holder) - 1); });
+        own_number_in_lock(), offset, at, what, operand, old, count, dead_holder{*this, here});
+  }
+  void change_element(worker& here, int rank, std::uint64_t offset, std::byte* at,
+                      const element_update& what, const std::byte* operand,
+                      std::byte* old) noexcept {
+    locks_of_[static_cast<std::size_t>(rank)]->change_one(own_number_in_lock(), offset, at, what,
+                                                          operand, old, dead_holder{*this, here});
   }
   // Null where no mark of that rank is reached.
   [[nodiscard]] writer_mark* mark_of(int rank, std::uint64_t word) const noexcept;
@@ -96,6 +100,18 @@ class memory final : public detail::face_job {
   bool end_operations_with_dead(worker& here) override;
 
  private:
+  // A process's number counts from 1 in a lock.
+  [[nodiscard]] std::uint32_t own_number_in_lock() const noexcept {
+    return static_cast<std::uint32_t>(job_.process) + 1;
+  }
+  // Whether the process that has a lock has died.
+  struct dead_holder {
+    const memory& of;
+    worker& here;
+    [[nodiscard]] bool operator()(std::uint32_t holder) const noexcept {
+      return of.is_gone(here, static_cast<int>(holder) - 1);
+    }
+  };
   // A process that has died with a lock will not give it.
   [[nodiscard]] bool is_gone(worker& here, int process) const noexcept;
 

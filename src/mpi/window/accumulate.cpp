@@ -262,27 +262,42 @@ const datatype_object& checked_predefined(MPI_Datatype handle) {
 }
 
 // Whose update it is, and where: what both calls on one element have in common.
-void change_one(const update_call& by, window_object& w, const rma::element_update& update,
-                diagnosis::use_kind kind, MPI_Datatype handle, std::span<const void* const> read,
-                const void* operand, void* result, int target, MPI_Aint displacement) {
-  const rma::location at = w.parts->at(target, static_cast<std::uint64_t>(displacement));
-  std::byte* const there = reached_in(w, at, update.element_bytes, displacement);
-  const auto note = by.note(w, target);
-  if (note != nullptr) [[unlikely]] {
-    const datatype_object& type = checked_predefined(handle);
-    for (const void* const one : read) note->at_origin(one, type.size, false);
+struct one_element {
+  const rma::element_update& update;
+  diagnosis::use_kind kind;
+  MPI_Datatype handle;
+  std::span<const void* const> read;
+  const void* operand;
+  void* result;
+};
+
+// Where messages go, and in a checked job.
+[[gnu::noinline]] void change_one_slowly(const update_call& by, window_object& w,
+                                         const one_element& it, const rma::location& at,
+                                         std::byte* there) {
+  const auto note = by.note(w, at.rank);
+  if (note != nullptr) {
+    const datatype_object& type = checked_predefined(it.handle);
+    for (const void* const one : it.read) note->at_origin(one, type.size, false);
     if (there != nullptr) {
       note->update_is_message();
-      note->at_origin(result, type.size, true);
-      note->at_target(there, update.element_bytes, kind, &type);
+      note->at_origin(it.result, type.size, true);
+      note->at_target(there, it.update.element_bytes, it.kind, &type);
     }
   }
-  if (there != nullptr) [[likely]]
-    w.memory->change_elements_at(there, at, update, operand, result, 1);
+  w.memory->change_elements(w.operations, at, it.update, it.operand, it.result, 1, false);
+  if (note != nullptr) note->update_is_over();
+}
+
+[[gnu::always_inline]] inline void change_one(const update_call& by, window_object& w,
+                                              const one_element& it, int target,
+                                              MPI_Aint displacement) {
+  const rma::location at = w.parts->at(target, static_cast<std::uint64_t>(displacement));
+  std::byte* const there = reached_in(w, at, it.update.element_bytes, displacement);
+  if (there != nullptr && races_of(by.me) == nullptr) [[likely]]
+    w.memory->change_element_at(there, at, it.update, it.operand, it.result);
   else
-    w.memory->change_elements(w.operations, at, update, operand, result, 1, false);
-  if (note != nullptr) [[unlikely]]
-    note->update_is_over();
+    change_one_slowly(by, w, it, at, there);
 }
 
 // The last one is at hand: programs repeat what they do, and what a handle of a predefined object means does not change.
@@ -300,16 +315,19 @@ void change_one(const update_call& by, window_object& w, const rma::element_upda
   return is_known ? w.update : find_update_of(w, op, handle);
 }
 
-void fetch_and_op(const update_call& by, window_object& w, const void* origin, void* result,
-                  MPI_Datatype handle, int target, MPI_Aint displacement, MPI_Op op) {
+[[gnu::always_inline]] inline void fetch_and_op(const update_call& by, window_object& w,
+                                                const void* origin, void* result,
+                                                MPI_Datatype handle, int target,
+                                                MPI_Aint displacement, MPI_Op op) {
   if (!may_access(w, target)) return;
   check_not_null(result, "result_addr");
   const rma::element_update& update = update_in(w, op, handle);
   const bool reads_origin = update.operand_bytes != 0;
   if (reads_origin) check_not_null(origin, "origin_addr");
   const void* const read[]{origin};
-  change_one(by, w, update, kind_of(op), handle,
-             std::span(read, reads_origin ? std::size_t{1} : std::size_t{0}), origin, result,
+  change_one(by, w,
+             {update, kind_of(op), handle,
+              std::span(read, reads_origin ? std::size_t{1} : std::size_t{0}), origin, result},
              target, displacement);
 }
 
@@ -329,7 +347,7 @@ void compare_swap(const update_call& by, window_object& w, const void* origin, c
   std::memcpy(both, compared, type.size);
   std::memcpy(both + type.size, origin, type.size);
   const void* const read[]{origin, compared};
-  change_one(by, w, update, diagnosis::use_kind::update, handle, read, both, result, target,
+  change_one(by, w, {update, diagnosis::use_kind::update, handle, read, both, result}, target,
              displacement);
 }
 

@@ -110,9 +110,11 @@ void lock_one(state& me, int type, int target, int assertion, window_object& w) 
   w.locked_target = target;
 }
 
-void complete_at(window_object& w, int target) {
+// `gate_follows`: the rank leaves the target's gate next.
+void complete_at(window_object& w, int target, bool gate_follows = false) {
   if (w.operations.is_quiet()) [[likely]]
-    return w.memory->quiet(w.operations);
+    return gate_follows ? w.memory->quiet_before_update(w.operations)
+                        : w.memory->quiet(w.operations);
   const int number = in_world(w, target);
   w.memory->quiet(w.operations, {&number, 1});
 }
@@ -126,7 +128,7 @@ void unlock_one(const state& me, int target, window_object& w) {
   const window_object::lock held = *found;
   w.locks.erase(w.locks.begin() + (found - w.locks.data()));
   w.locked_target = w.locks.empty() ? -1 : w.locks.back().target;
-  complete_at(w, target);
+  complete_at(w, target, held.is_checked);
   note_complete(me, w, target);
   if (!held.is_checked) return;
   note_unlocks(me, w, target, held.is_exclusive);

@@ -95,12 +95,11 @@ MPI_Request transfer_request::give() noexcept {
   return made_ == nullptr ? handle_of(me_.done) : handle_of(*std::exchange(made_, nullptr));
 }
 
-void note_complete(const state& me, const window_object& w, int target, bool locally) {
-  race_watch* const races = races_of(me);
-  if (races == nullptr) return;
-  races->end(number_of(me), {&w, target});
-  races->over(number_of(me), {&w, target},
-              locally ? race_watch::which::reads : race_watch::which::all);
+void note_complete(race_watch& races, const state& me, const window_object& w, int target,
+                   bool locally) {
+  races.end(number_of(me), {&w, target});
+  races.over(number_of(me), {&w, target},
+             locally ? race_watch::which::reads : race_watch::which::all);
 }
 
 // --- Order -------------------------------------------------------------------------------------------

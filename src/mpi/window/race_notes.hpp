@@ -53,7 +53,13 @@ class transfer_request {
 
 // The operations of this rank at a target (-1: all) are complete; `locally`: what they use here is free, and what they read has been
 // read.
-void note_complete(const state& me, const window_object& w, int target, bool locally = false);
+[[gnu::noinline, gnu::cold]] void note_complete(diagnosis::race_watch& races, const state& me,
+                                                const window_object& w, int target, bool locally);
+inline void note_complete(const state& me, const window_object& w, int target,
+                          bool locally = false) {
+  if (diagnosis::race_watch* const races = races_of(me); races != nullptr) [[unlikely]]
+    note_complete(*races, me, w, target, locally);
+}
 
 // --- What orders -----------------------------------------------------------------------------------
 void note_locked(const state& me, const window_object& w, int target, bool is_exclusive);
