@@ -79,6 +79,40 @@ static void many_to_one(MPI_Win win, int* own) {
   }
 }
 
+/* A handle that another group had in the epoch before: its ranks count, not the handle. */
+static void handle_again(MPI_Win win, int* own) {
+  const int right = (rank + 1) % size, left = (rank + size - 1) % size;
+  MPI_Group origins = group_of(&left, 1), targets = group_of(&right, 1);
+  const MPI_Group of_origins = origins, of_targets = targets;
+  for (int round = 0; round < 2; ++round) {
+    const int to = round == 0 ? right : left, from = round == 0 ? left : right;
+    own[0] = -1;
+    MPI_Win_post(origins, 0, win);
+    MPI_Win_start(targets, 0, win);
+    MPI_Put(&rank, 1, MPI_INT, to, 0, 1, MPI_INT, win);
+    MPI_Win_complete(win);
+    MPI_Win_wait(win);
+    EXPECT_INT(own[0], from);
+    MPI_Group_free(&origins);
+    MPI_Group_free(&targets);
+    /* What is freed comes again in time. */
+    for (int tries = 0; round == 0 && tries < 1000; ++tries) {
+      MPI_Group made = group_of(&right, 1);
+      if (made == of_origins && origins == MPI_GROUP_NULL)
+        origins = made;
+      else
+        MPI_Group_free(&made);
+      made = group_of(&left, 1);
+      if (made == of_targets && targets == MPI_GROUP_NULL)
+        targets = made;
+      else
+        MPI_Group_free(&made);
+    }
+    if (round == 0 && origins == MPI_GROUP_NULL) origins = group_of(&right, 1);
+    if (round == 0 && targets == MPI_GROUP_NULL) targets = group_of(&left, 1);
+  }
+}
+
 /* Nobody. */
 static void empty(MPI_Win win) {
   MPI_Win_post(MPI_GROUP_EMPTY, 0, win);
@@ -102,6 +136,7 @@ int main(int argc, char** argv) {
     ring(win, memory);
     all_with_all(win, memory);
     many_to_one(win, memory);
+    handle_again(win, memory);
     empty(win);
     ring(win, memory);
     MPI_Win_free(&win);

@@ -27,8 +27,8 @@ struct window_object : object {
   // Which epochs this rank has open.
   enum : std::uint8_t {
     fenced = 1,      // Between two calls of MPI_Win_fence, or before the first with others to come.
-    started = 2,     // To the targets of `targets`.
-    posted = 4,      // To the origins of `origins`.
+    started = 2,     // To the ranks of `targets`.
+    posted = 4,      // To the ranks of `origins`.
     locked_all = 8,  // To all.
   };
   struct lock {
@@ -42,6 +42,12 @@ struct window_object : object {
   struct epoch_counts {
     std::uint32_t posts_told = 0, posts_taken = 0;
     std::uint32_t completions_told = 0, completions_taken = 0;
+  };
+
+  // The group of an epoch, and its ranks as ranks of the window, in order. The last one is kept: programs name the same again.
+  struct epoch_group {
+    std::vector<int> numbers;  // As those of a group.
+    std::vector<int> ranks;
   };
 
   explicit window_object(std::shared_ptr<communicator_object> of) : ranks(std::move(of)) {}
@@ -63,8 +69,8 @@ struct window_object : object {
   const rma::region* words = nullptr;  // The words of its synchronisation (window/words.hpp).
   std::vector<lock> locks;             // Those that are held, without locked_all.
   bool locked_all_checked = false;
-  std::vector<int> targets;
-  std::vector<int> origins;
+  epoch_group targets;
+  epoch_group origins;
   std::size_t completed = 0;         // So many of `origins` are known to have completed.
   std::vector<epoch_counts> epochs;  // With each rank; empty: none yet.
   std::unique_ptr<rma::attached_memory> attached;  // Of a dynamic window.

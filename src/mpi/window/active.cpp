@@ -70,21 +70,34 @@ struct awaited_ranks final : detail::wait_words {
   }
 };
 
-// The ranks of a group, as ranks of the window.
-std::vector<int> ranks_of_group(state& me, const window_object& w, MPI_Group group) {
-  const std::vector<int> ranks = places_in(local_ranks(*w.ranks), checked_group(me, group).ranks);
+[[gnu::noinline]] void look_up_group(const window_object& w, const std::vector<int>& numbers,
+                                     window_object::epoch_group& found) {
+  std::vector<int> ranks = places_in(local_ranks(*w.ranks), numbers);
   const auto other = std::ranges::find(ranks, static_cast<int>(MPI_UNDEFINED));
   if (other != ranks.end())
     fail(MPI_ERR_GROUP, "rank {} of the group is not among the ranks of {}", other - ranks.begin(),
          name_of_window(w));
-  return ranks;
+  std::ranges::sort(ranks);
+  found.numbers = numbers;
+  found.ranks = std::move(ranks);
+}
+// The ranks of a group, as ranks of the window, are those of `last` then. The numbers are compared, since a handle may be used
+// again for another group.
+void take_group(state& me, const window_object& w, MPI_Group group,
+                window_object::epoch_group& last) {
+  const std::vector<int>& numbers = checked_group(me, group).ranks;
+  if (numbers != last.numbers) [[unlikely]]
+    look_up_group(w, numbers, last);
 }
 
-std::vector<std::uint64_t> words_of(const window_object& w, const std::vector<int>& ranks,
-                                    std::uint64_t (*word_of)(int, int)) {
-  std::vector<std::uint64_t> words;
-  for (const int rank : ranks) words.push_back(word_of(rank, w.size));
-  return words;
+// Returns when all of `ranks` have told it.
+template <class Holds>
+void wait_for_ranks(window_object& w, const char* call, const told_thing& it,
+                    const std::vector<int>& ranks, const Holds& holds) {
+  const awaited_ranks said(w, it, ranks);
+  wait_for_words(
+      w, call, profile::wait_state::late_signal, ranks.size(),
+      [&](std::size_t i) { return it.word_of(ranks[i], w.size); }, said, holds);
 }
 
 void check_no_epoch(const window_object& w, std::uint8_t which, const char* remedy) {
@@ -98,12 +111,19 @@ void check_no_lock(const window_object& w) {
          w.locks.front().target, name_of_window(w));
 }
 
-void fence(const state& me, int assertion, window_object& w) {
-  check_assertion(assertion, MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE |
-                                 MPI_MODE_NOSUCCEED | MPI_MODE_NOCHECK);
+[[gnu::cold]] void check_no_other_epoch(const window_object& w) {
   check_no_epoch(w, window_object::started, "MPI_Win_complete");
   check_no_epoch(w, window_object::posted, "MPI_Win_wait");
   check_no_lock(w);
+}
+
+void fence(const state& me, int assertion, window_object& w) {
+  check_assertion(assertion, MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE |
+                                 MPI_MODE_NOSUCCEED | MPI_MODE_NOCHECK);
+  constexpr std::uint8_t other_epochs =
+      window_object::started | window_object::posted | window_object::locked_all;
+  if ((w.open & other_epochs) != 0 || !w.locks.empty()) [[unlikely]]
+    check_no_other_epoch(w);
   w.memory->complete(w.operations);
   note_complete(me, w, -1);
   weft::detail::meet(*w.ranks->shared, w.own(), "MPI_Win_fence");
@@ -117,10 +137,10 @@ void fence(const state& me, int assertion, window_object& w) {
 void post(state& me, MPI_Group group, int assertion, window_object& w) {
   check_assertion(assertion, MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT);
   check_no_epoch(w, window_object::posted, "MPI_Win_wait");
-  w.origins = ranks_of_group(me, w, group);
+  take_group(me, w, group, w.origins);
   w.completed = 0;
   w.open |= window_object::posted;
-  for (const int origin : w.origins) {
+  for (const int origin : w.origins.ranks) {
     note_posts(me, w, origin);
     tell(w, a_post, origin);
   }
@@ -130,22 +150,18 @@ void start(state& me, MPI_Group group, int assertion, window_object& w) {
   check_assertion(assertion, MPI_MODE_NOCHECK);
   check_no_epoch(w, window_object::started, "MPI_Win_complete");
   check_no_lock(w);
-  std::vector<int> targets = ranks_of_group(me, w, group);
-  const awaited_ranks said(w, a_post, targets);
+  take_group(me, w, group, w.targets);
+  const std::vector<int>& targets = w.targets.ranks;
   std::size_t come = 0;
   const auto have_posted = [&] {
-    while (come < targets.size() && said.has_come(targets[come])) ++come;
+    while (come < targets.size() && has_told(w, a_post, targets[come])) ++come;
     return come == targets.size();
   };
-  if (!have_posted())
-    wait_for_words(w, "MPI_Win_start", profile::wait_state::late_signal,
-                   words_of(w, targets, &window_words::posts), said, have_posted);
+  if (!have_posted()) wait_for_ranks(w, "MPI_Win_start", a_post, targets, have_posted);
   for (const int target : targets) {
     note_started(me, w, target);
     ++counts_with(w, target).posts_taken;
   }
-  w.targets = std::move(targets);
-  std::ranges::sort(w.targets);
   end_fences(w);
   w.open |= window_object::started;
 }
@@ -154,14 +170,13 @@ void start(state& me, MPI_Group group, int assertion, window_object& w) {
 void complete(const state& me, window_object& w) {
   if ((w.open & window_object::started) == 0)
     fail(MPI_ERR_RMA_SYNC, "no epoch of MPI_Win_start is open at {}", name_of_window(w));
-  w.memory->quiet(w.operations);
+  w.memory->complete(w.operations);  // What tells a target hands over the stores before it.
   note_complete(me, w, -1);
-  for (const int target : w.targets) {
+  for (const int target : w.targets.ranks) {
     note_completes(me, w, target);
     tell(w, a_completion, target);
   }
   w.open &= static_cast<std::uint8_t>(~window_object::started);
-  w.targets.clear();
 }
 
 void check_posted(const window_object& w) {
@@ -170,17 +185,17 @@ void check_posted(const window_object& w) {
 }
 
 bool have_completed(window_object& w) noexcept {
-  while (w.completed < w.origins.size() && has_told(w, a_completion, w.origins[w.completed]))
+  const std::vector<int>& origins = w.origins.ranks;
+  while (w.completed < origins.size() && has_told(w, a_completion, origins[w.completed]))
     ++w.completed;
-  return w.completed == w.origins.size();
+  return w.completed == origins.size();
 }
 
 void forget_exposure(window_object& w) {
   w.open &= static_cast<std::uint8_t>(~window_object::posted);
-  w.origins.clear();
 }
 void end_exposure(const state& me, window_object& w) {
-  for (const int origin : w.origins) {
+  for (const int origin : w.origins.ranks) {
     note_waited(me, w, origin);
     ++counts_with(w, origin).completions_taken;
   }
@@ -190,10 +205,8 @@ void end_exposure(const state& me, window_object& w) {
 void wait_for_origins(const state& me, window_object& w) {
   check_posted(w);
   if (!have_completed(w)) {
-    const awaited_ranks said(w, a_completion, w.origins);
     try {
-      wait_for_words(w, "MPI_Win_wait", profile::wait_state::late_signal,
-                     words_of(w, w.origins, &window_words::completions), said,
+      wait_for_ranks(w, "MPI_Win_wait", a_completion, w.origins.ranks,
                      [&] { return have_completed(w); });
     } catch (const error&) {
       forget_exposure(w);

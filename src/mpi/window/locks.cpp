@@ -186,8 +186,9 @@ void words_of_gate::wake(int rank) {
 void words_of_gate::wait() {
   const awaited_gate said(*this);
   const auto* const own = own_word<std::uint64_t>(*w_, link_);
-  wait_for_words(*w_, call_, profile::wait_state::lock, {&link_, 1}, said,
-                 [own] { return rma::initiator::look(own) == 0; });
+  wait_for_words(
+      *w_, call_, profile::wait_state::lock, 1, [this](std::size_t) { return link_; }, said,
+      [own] { return rma::initiator::look(own) == 0; });
 }
 
 bool words_of_gate::look(std::uint64_t& state) const noexcept {

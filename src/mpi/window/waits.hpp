@@ -1,7 +1,8 @@
 // Waits of a rank for words of a window's synchronisation: in the accounts, and in the report of a deadlock.
 #pragma once
+#include <algorithm>
 #include <atomic>
-#include <span>
+#include <cstddef>
 
 #include "collective/broken_communicator.hpp"
 #include "job/accounted_call.hpp"
@@ -24,12 +25,13 @@ inline void note_cause(const window_object& w, int rank, std::uint64_t offset) {
     profile::leave_cause(in_world(w, w.own()), cause_key(w, rank, offset));
 }
 
-// Returns when `holds()` is true, a condition on own words. `offsets`: the words; of the first of them others may leave a cause.
+// Returns when `holds()` is true, a condition on `count` own words, of which offset_of(i) says where they are; of the first of them
+// others may leave a cause.
 // Throws when no collective works any more on the window's communicator, since a rank has died or it is revoked: nobody knows who
 // will write the words.
-template <class Holds>
+template <class OffsetOf, class Holds>
 void wait_for_words(window_object& w, const char* call, profile::wait_state state,
-                    std::span<const std::uint64_t> offsets, const detail::wait_words& words,
+                    std::size_t count, const OffsetOf& offset_of, const detail::wait_words& words,
                     const Holds& holds) {
   if (holds()) return;
   wait_description said{call};
@@ -42,9 +44,9 @@ void wait_for_words(window_object& w, const char* call, profile::wait_state stat
   const profile::counted_wait counted(
       whose, call, profile::awaited_cause{trace_kind::wait_memory, state, [&] {
                                             profile::some_keys keys;
-                                            keys.count = std::min(offsets.size(), keys.most);
+                                            keys.count = std::min(count, keys.most);
                                             for (std::size_t i = 0; i < keys.count; ++i)
-                                              keys.all[i] = cause_key(w, w.own(), offsets[i]);
+                                              keys.all[i] = cause_key(w, w.own(), offset_of(i));
                                             return keys;
                                           }});
   detail::communicator_state& c = *w.ranks->shared;

@@ -22,8 +22,12 @@ inline void check_rank_of_window(const window_object& w, int rank) {
   if (static_cast<unsigned>(rank) >= static_cast<unsigned>(w.size)) [[unlikely]]
     fail_rank_of_window(w, rank);
 }
+[[noreturn, gnu::cold]] void fail_assertion(int assertion, int allowed);
 // `allowed`: which of MPI_MODE_NOCHECK and its kin the call takes.
-void check_assertion(int assertion, int allowed);
+inline void check_assertion(int assertion, int allowed) {
+  if ((assertion & ~allowed) != 0) [[unlikely]]
+    fail_assertion(assertion, allowed);
+}
 // Called where an epoch of another kind begins: a fence before has opened none, or it has ended.
 inline void end_fences(window_object& w) noexcept {
   w.open &= static_cast<std::uint8_t>(~window_object::fenced);
