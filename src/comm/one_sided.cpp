@@ -74,9 +74,10 @@ bool local_device::expose_far(transport& to, std::span<std::byte> memory, peer_a
 void local_device::end_exposure(const remote_memory& exposed) noexcept {
   const device_guard guard(lock_.get());
   exposure& ended = exposures_[(exposed.region & 0xffffffffu) - 1];
-  // Answers to gets that are still being sent from this memory.
+  // Answers to gets that are still being sent from this memory. All of one may have been sent, and come, before the transport
+  // has told of it here.
   operations_.each([&](operation& each) {
-    if (each.why == purpose::reply && each.offset == exposed.region)
+    if (each.why == purpose::reply && each.offset == exposed.region && each.moved != each.size)
       each.result = outcome::canceled;
   });
   for (std::size_t i = 0; i < ended.regions.size(); ++i)

@@ -265,6 +265,27 @@ TEST(comm_permitted, a_call_that_may_not_be_posted_returns_when_it_is_complete) 
   other.join();
 }
 
+// Whose data have come is told of no failure, although the transport of who sent them may not have told that.
+TEST(comm_get, of_memory_that_ends_when_all_has_come_is_complete_on_both_sides) {
+  for (const std::uint64_t seed : {1, 2, 3, 4}) {
+    cluster job(2, {}, {.seed = seed, .can_put = false, .can_get = false});
+    std::string there = text_of(100000);
+    for (int i = 0; i < 50; ++i) {
+      std::string here(there.size(), '?');
+      const comm::registered_memory memory(job.device(1), std::as_writable_bytes(std::span(there)));
+      comm::synchronizer read;
+      ASSERT_EQ(job.insist([&] {
+        return post_get(job.device(0), memory.remote(), here, with::local(read));
+      }),
+                status::posted);
+      ASSERT_TRUE(job.until([&] { return read.test(); }));
+      EXPECT_EQ(here, there);
+    }
+    (void)job.until([] { return false; }, 1000);
+    EXPECT_EQ(job.device(0).statistics().refused, 0u);
+  }
+}
+
 // --- Objects ---
 
 // The other tests use the short form, and options by name.
