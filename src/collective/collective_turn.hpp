@@ -353,9 +353,17 @@ class collective_turn {
       else
         climb(g, how, mine, across);
     }
+    check_all_here(g);
     if (how != nullptr)
       for (const int r : g.members)
         if (void* out = c_.at(r).out; out != nullptr) copy_short(out, mine.data, how->bytes());
+  }
+
+  // After a wait of the speaker: the others of its group may have been woken unmet meanwhile, because the communicator broke.
+  // Their memory is theirs again.
+  void check_all_here(const worker_group& g) const {
+    if (g.wait->pending == 0) [[unlikely]]
+      throw_failed(c_);
   }
 
   // The speakers of up to tree_width groups: each reads the dropboxes of all.
@@ -418,6 +426,7 @@ class collective_turn {
     for (worker_group& other : c_.groups) {
       if (&other == &g) continue;
       const std::byte* const theirs = await(other.own, g.sequence).data;
+      check_all_here(g);
       const std::size_t readers = plan.per_reader ? c_.members.size() - other.members.size() : 0;
       for (const int reader : g.members) {
         // The number of ranks outside `other` that come before this reader.

@@ -1,4 +1,4 @@
-// Communicators that are revoked while their ranks move large data, between processes in each other's memory: whoever has left
+// Communicators that are revoked while their ranks move data, large ones between processes in each other's memory: whoever has left
 // has its memory for itself, whoever has not been told of it has the right data, and nobody waits for ever.
 #include <chrono>
 #include <functional>
@@ -15,7 +15,8 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t part = 40'000;  // Numbers: large enough to be written by their owners, too.
+constexpr std::size_t large_part =
+    40'000;  // Numbers: large enough to be written by their owners, too.
 constexpr long left_behind = -1;
 
 enum class moved { bcast, gather, allgather, alltoall, reduce, allreduce };
@@ -24,10 +25,11 @@ constexpr int moved_count = 6;
 // What a rank gives and takes in one collective. Number i of its part for rank `to` is known to all.
 class collective_data {
  public:
-  collective_data(communicator& c, moved how, int root)
+  collective_data(communicator& c, moved how, int root, std::size_t part = large_part)
       : c_(c),
         how_(how),
         root_(root),
+        part_(part),
         n_(static_cast<std::size_t>(c.size())),
         in_(how == moved::alltoall ? n_ * part : part),
         out_(takes_parts() * part, 0) {
@@ -104,15 +106,15 @@ class collective_data {
     return from * 1'000'000L + to * 100'000L + static_cast<long>(i);
   }
   [[nodiscard]] long wanted(std::size_t i) const {
-    const auto from = static_cast<int>(i / part);
+    const auto from = static_cast<int>(i / part_);
     switch (how_) {
       case moved::bcast:
         return number(root_, 0, i);
       case moved::gather:
       case moved::allgather:
-        return number(from, 0, i % part);
+        return number(from, 0, i % part_);
       case moved::alltoall:
-        return number(from, c_.rank(), i % part);
+        return number(from, c_.rank(), i % part_);
       default:
         break;
     }
@@ -124,6 +126,7 @@ class collective_data {
   communicator& c_;
   const moved how_;
   const int root_;
+  const std::size_t part_;
   const std::size_t n_;
   std::vector<long> in_, out_;
 };
@@ -149,7 +152,7 @@ void revoke_at_all_times(int ranks, int workers, int rounds) {
       const bool looks = random() % 4 == 0;
       communicator c = world.dup();
       // From now on all know whether they reach each other's memory.
-      std::vector<long> first(part);
+      std::vector<long> first(large_part);
       c.bcast(first, 0);
       collective_data data(c, how, root);
       std::string told;
@@ -181,6 +184,36 @@ void revoke_at_all_times(int ranks, int workers, int rounds) {
 TEST(a_revocation, of_large_collectives_leaves_nobody_in_them_and_no_memory_in_use) {
   revoke_at_all_times(6, 6, 48);
   revoke_at_all_times(6, 3, 36);
+}
+
+// A rank revokes when its own call has ended. On the worker of the two others a rank of another communicator runs meanwhile: one of
+// the two is woken by the revocation before the one that speaks for both has looked at what came.
+TEST(a_revocation, after_a_small_collective_leaves_no_memory_in_use) {
+  run_ranks(6, 2, [&](communicator& world) {
+    constexpr int speakers_worker_ranks = 3, revoker = 3;
+    const bool is_in = world.rank() <= 1 || world.rank() == revoker;
+    for (int round = 0; round < 300; ++round) {
+      communicator c = *world.split(is_in ? 1 : 0, 0);
+      constexpr moved ways[] = {moved::allreduce, moved::alltoall, moved::allgather};
+      collective_data data(c, ways[round % 3], 0, 1);
+      world.barrier();
+      if (is_in) {
+        try {
+          data.move();
+          data.expect_moved();
+          if (world.rank() == revoker)
+            detail::revoke(*detail::calling_rank("test").home, c.state());
+        } catch (const error& e) {
+          expect_contains(e.what(), "is revoked");
+        }
+      } else if (world.rank() < speakers_worker_ranks) {
+        spin_for(std::uint64_t{1000} * static_cast<unsigned>(round % 7), true);
+      }
+      data.use_again();
+      world.barrier();
+      data.expect_untouched();
+    }
+  });
 }
 
 // Between processes of one rank reductions, too, are made in each other's memory.
