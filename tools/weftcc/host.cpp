@@ -67,9 +67,10 @@ void choose_team_size(const weft::options& how) {
 // the user has told it what to keep.
 void keep_freed_memory(int ranks) {
   const char* const tunables = ::getenv("GLIBC_TUNABLES");
-  if (tunables != nullptr &&
-      std::string_view(tunables).find("glibc.malloc.") != std::string_view::npos)
-    return;
+  for (const char* const name : {"mmap_threshold=", "mmap_max=", "trim_threshold=", "top_pad="})
+    if (tunables != nullptr && std::string_view(tunables).find(std::string("glibc.malloc.") +
+                                                               name) != std::string_view::npos)
+      return;
   for (const char* const name :
        {"MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_"})
     if (::getenv(name) != nullptr) return;
