@@ -299,7 +299,7 @@ bool is_overflow(std::span<std::byte> stack, const void* address, const void* co
          at >= pointer - call_bytes && at < bottom;
 }
 
-// The page above a stack is the guard page of the next one: who goes there has not overflowed its own.
+// What lies above a stack is the gap below the next one: who goes there has not overflowed its own.
 bool is_in_guard_page_of(std::span<std::byte> stack, const stack_pool& pool,
                          const void* address) noexcept {
   if (!pool.in_guard_page(address)) return false;

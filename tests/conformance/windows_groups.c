@@ -108,6 +108,9 @@ static void handle_again(MPI_Win win, int* own) {
       else
         MPI_Group_free(&made);
     }
+#ifdef MPI_ABI_VERSION
+    EXPECT(round != 0 || origins != MPI_GROUP_NULL || targets != MPI_GROUP_NULL, "no handle has come again");
+#endif
     if (round == 0 && origins == MPI_GROUP_NULL) origins = group_of(&right, 1);
     if (round == 0 && targets == MPI_GROUP_NULL) targets = group_of(&left, 1);
   }
