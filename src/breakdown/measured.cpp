@@ -43,10 +43,10 @@ std::string json_of(const measured_sum& sum) {
   return text + "]}";
 }
 
-// Means may be a little below zero, where a stage is shorter than the error of its stamps.
+// Means may be below zero: of a stage that is shorter than the error of its stamps, and of what is a whole less its parts.
 distribution read_distribution(const json& from) {
   distribution d;
-  d.mean = from.at("ns").number(-1000, ns_max);
+  d.mean = from.at("ns").number(-ns_max, ns_max);
   d.deviation = from.at("deviation").number(0, ns_max);
   d.samples = static_cast<std::uint64_t>(from.at("samples").number(1, 1e15));
   d.left_out = static_cast<std::uint64_t>(from.at("left_out").number(0, 1e15));

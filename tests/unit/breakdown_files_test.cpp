@@ -354,6 +354,17 @@ TEST(breakdown_message, of_a_window_follows_the_one_before_as_fast_as_the_slower
   EXPECT_DOUBLE_EQ(read_measured(json_of(m), "some.file").gap(), 30);
 }
 
+// Stages of microseconds, of which many overlap.
+TEST(breakdown_message, is_read_with_a_part_far_below_zero) {
+  measured m = read_measured(measured_file(), "some.file");
+  const distribution below_zero = distribution_of({-1500, -1500});
+  m.injection.parts.push_back({"misc", "misc", "", below_zero});
+  m.latency.parts.push_back({"misc", "misc", "", below_zero});
+  const measured again = read_measured(json_of(m), "some.file");
+  EXPECT_DOUBLE_EQ(again.injection.parts.back().ns.mean, -1500);
+  EXPECT_DOUBLE_EQ(again.latency.parts.back().ns.mean, -1500);
+}
+
 TEST(breakdown_texts, that_are_changed_are_refused_in_one_line_or_read) {
   std::mt19937_64 random(seed());
   const std::function<void(const std::string&)> read_message = [](const std::string& text) {
