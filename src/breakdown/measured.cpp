@@ -158,10 +158,12 @@ std::string text_of(const measured& m) {
       "Posts between two waits for an answer that hide it, at least: {:.0f} (an answer takes {:.1f} ns, "
       "a post {:.1f} ns)\n",
       m.posts_min(), m.completion(), m.post());
-  text += formatted(
-      "Windows that are answered as a whole, ns for each message: there and back, and {:.1f} ns to each next message (where they "
-      "are taken one comes every {:.1f} ns)\n",
-      m.gap(), m.interval.mean);
+  text += "Windows that are answered as a whole, ns for each message";
+  if (m.interval.samples != 0)
+    text += formatted(
+        ": there and back, and {:.1f} ns to each next message (where they are taken one comes every {:.1f} ns)",
+        m.gap(), m.interval.mean);
+  text += '\n';
   for (const measured_window& w : m.windows)
     text += formatted("  {:>3} messages: model {:>9.1f}, observed {:>9.1f}, {:+.1f} % off\n",
                       w.messages, w.modelled, w.observed,

@@ -365,6 +365,14 @@ TEST(breakdown_message, is_read_with_a_part_far_below_zero) {
   EXPECT_DOUBLE_EQ(again.latency.parts.back().ns.mean, -1500);
 }
 
+TEST(breakdown_message, tells_gaps_only_where_they_were_measured) {
+  measured m = read_measured(measured_file(), "some.file");
+  EXPECT_NE(text_of(m).find("one comes every 2.5 ns"), std::string::npos) << text_of(m);
+  m.interval = {};
+  EXPECT_EQ(text_of(m).find("one comes every"), std::string::npos) << text_of(m);
+  EXPECT_NE(text_of(m).find("16 messages: model"), std::string::npos) << text_of(m);
+}
+
 TEST(breakdown_texts, that_are_changed_are_refused_in_one_line_or_read) {
   std::mt19937_64 random(seed());
   const std::function<void(const std::string&)> read_message = [](const std::string& text) {
