@@ -27,7 +27,7 @@ struct distribution {
 
 struct measured_part {
   std::string name;
-  std::string level;  // high, low, network or test.
+  std::string level;  // high, low, network or test; misc of what no level has.
   std::string meaning;
   distribution ns;
 };

@@ -47,6 +47,7 @@ def check_face(directory, face, *options):
         check(of["observed"]["ns"] > 0 and total > 0, f"{label}: {sum_name} {total}, observed {of['observed']}")
         error = 100 * (of["modelled"] - of["observed"]["ns"]) / of["observed"]["ns"]
         check(abs(error - of["error_percent"]) < 0.1, f"{label}: an error of {error} %, said to be {of['error_percent']} %")
+        check(all((p["level"] == "misc") == (p["name"] == "misc") for p in of["parts"]), f"{label}: levels {of['parts']}")
         for part in of["parts"]:
             check(part["samples"] >= 100 and part["quantiles"] == sorted(part["quantiles"]), f"{label}: {part}")
     check([w[0] for w in data["windows"]] == [1, 2, 4, 8, 16, 32, 64], f"{label}: {data['windows']}")
@@ -74,6 +75,11 @@ def main():
         half = [r for r in rows if r["component"] == "wire" and r["reduction_percent"] == "50"]
         check(len(half) == 1 and abs(float(half[0]["latency_gain_percent"]) - 50 * wire / data["latency"]["modelled"]) < 0.01,
               f"what-if: {half}, the wire takes {wire} of {data['latency']['modelled']}")
+        # A faster low level makes its own parts faster, and nothing that no level has.
+        low = sum(p["ns"] for p in data["injection"]["parts"] if p["name"] in ("pack", "publish"))
+        half = [float(r["injection_gain_percent"]) for r in rows if r["component"] == "low level" and r["reduction_percent"] == "50"]
+        expected = 50 * max(low, 0) / data["injection"]["modelled"]
+        check(abs((half or [0])[0] - expected) < 0.01, f"what-if: {half} of the low level, {expected} expected")
         again = run(directory, "model", "here.json")
         check(again.returncode == 0 and "wire" in again.stdout, f"model: {again.stdout}{again.stderr}")
 

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -371,6 +372,37 @@ TEST(breakdown_message, tells_gaps_only_where_they_were_measured) {
   m.interval = {};
   EXPECT_EQ(text_of(m).find("one comes every"), std::string::npos) << text_of(m);
   EXPECT_NE(text_of(m).find("16 messages: model"), std::string::npos) << text_of(m);
+}
+
+measured with_misc(double ns) {
+  const auto of = [](double value) { return distribution_of({value, value}); };
+  measured m = read_measured(measured_file(), "some.file");
+  m.injection = {
+      {{"pack", "low", "", of(4)}, {"misc", "misc", "", of(ns)}, {"progress", "high", "", of(16)}},
+      of(25)};
+  m.latency = {{{"publish", "low", "", of(4)},
+                {"wire", "network", "", of(60)},
+                {"match", "high", "", of(10)},
+                {"return", "high", "", of(6)},
+                {"loop", "test", "", of(3)},
+                {"misc", "misc", "", of(ns)}},
+               of(100)};
+  return m;
+}
+
+// It is of both sides, and no level's.
+TEST(breakdown_message, counts_what_is_beyond_its_parts_for_no_level_and_no_side) {
+  for (const double ns : {-10.0, 10.0}) {
+    const measured m = with_misc(ns);
+    const std::vector<improvement> all = improvements_of(m);
+    const auto low = std::ranges::find(all, "low level", &improvement::name);
+    ASSERT_NE(low, all.end());
+    EXPECT_DOUBLE_EQ(low->in_injection, 4);
+    EXPECT_DOUBLE_EQ(low->in_latency, 4);
+    const message_cost cost = cost_of(m);
+    EXPECT_DOUBLE_EQ(cost.deliver, 16);  // The loop is the test's.
+    EXPECT_DOUBLE_EQ(cost.flight + cost.deliver, 100);
+  }
 }
 
 TEST(breakdown_texts, that_are_changed_are_refused_in_one_line_or_read) {

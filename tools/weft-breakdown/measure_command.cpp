@@ -135,7 +135,7 @@ constexpr known_part known_parts[] = {
     {"signal", "high", "the place given back, whoever waits told"},
     {"return", "high", "back to the program"},
     {"loop", "test", "the test itself"},
-    {"misc", "low",
+    {"misc", "misc",
      "what they take together beyond the parts above: stores that wait, less what overlaps"},
     {"progress", "high", "the wait for the answer to a window, for each of its messages"},
 };
