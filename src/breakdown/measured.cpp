@@ -32,8 +32,10 @@ std::string json_of(const distribution& d) {
 
 std::string json_of(const measured_sum& sum) {
   std::string text = formatted(
-      "{{\"modelled\": {:.4f}, \"error_percent\": {:.3f},\n  \"observed\": {{{}}},\n  \"parts\": [",
-      sum.modelled(), sum.error_percent(), json_of(sum.observed));
+      "{{\"stages\": {:.4f}, \"stages_error_percent\": {:.3f}, \"modelled\": {:.4f}, \"error_percent\": {:.3f},\n"
+      "  \"observed\": {{{}}},\n  \"parts\": [",
+      sum.of_stages(), sum.error_percent_of_stages(), sum.modelled(), sum.error_percent(),
+      json_of(sum.observed));
   for (std::size_t i = 0; i < sum.parts.size(); ++i) {
     const measured_part& p = sum.parts[i];
     text += formatted("{}\n    {{\"name\": \"{}\", \"level\": \"{}\", \"meaning\": \"{}\", {}}}",
@@ -78,9 +80,13 @@ std::string table_of(const char* title, const measured_sum& sum) {
                   d.mean, d.deviation, d.quantiles[10], d.quantiles[18], d.quantiles[20], meaning);
   };
   for (const measured_part& p : sum.parts) row(p.name, p.level, p.ns, p.meaning);
-  text += formatted("  {:<10} {:<8} {:>9.2f}  the sum of the parts\n", "model", "", sum.modelled());
-  row("observed", "", sum.observed,
-      formatted("without probes; the model is {:+.1f} % off", sum.error_percent()));
+  text += formatted("  {:<10} {:<8} {:>9.2f}  the sum of the parts{}, {:+.1f} % off\n", "stages",
+                    "", sum.of_stages(), sum.has_misc() ? " without misc" : "",
+                    sum.error_percent_of_stages());
+  if (sum.has_misc())
+    text += formatted("  {:<10} {:<8} {:>9.2f}  with misc, as they take together, {:+.1f} % off\n",
+                      "whole", "", sum.modelled(), sum.error_percent());
+  row("observed", "", sum.observed, "without probes");
   return text;
 }
 
@@ -114,8 +120,23 @@ double measured_sum::modelled() const noexcept {
   return sum;
 }
 
+double measured_sum::of_stages() const noexcept {
+  double sum = 0;
+  for (const measured_part& p : parts)
+    if (p.level != "misc") sum += p.ns.mean;
+  return sum;
+}
+
+bool measured_sum::has_misc() const noexcept {
+  return std::ranges::find(parts, "misc", &measured_part::level) != parts.end();
+}
+
 double measured_sum::error_percent() const noexcept {
   return breakdown::error_percent(modelled(), observed.mean);
+}
+
+double measured_sum::error_percent_of_stages() const noexcept {
+  return breakdown::error_percent(of_stages(), observed.mean);
 }
 
 double measured::post() const noexcept {

@@ -35,9 +35,15 @@ struct measured_part {
 struct measured_sum {
   std::vector<measured_part> parts;
   distribution observed;
+  // With misc, if there is such a part: then it is what all take together, measured as a whole, and its error tells what the
+  // stamps change, not whether the stages are right.
   [[nodiscard]] double modelled() const noexcept;
-  // The error of the model, in per cent of what was observed.
+  // Without misc: what the stages predict, each measured alone.
+  [[nodiscard]] double of_stages() const noexcept;
+  [[nodiscard]] bool has_misc() const noexcept;
+  // In per cent of what was observed.
   [[nodiscard]] double error_percent() const noexcept;
+  [[nodiscard]] double error_percent_of_stages() const noexcept;
 };
 
 struct measured_window {

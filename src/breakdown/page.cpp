@@ -274,9 +274,15 @@ function draw_message() {
   sums.forEach(s => s[1].parts.forEach(p => { if (names.indexOf(p.name) < 0) names.push(p.name); }));
   const colour = n => ["#0b6e4f", "#2b6cb0", "#e0a030", "#c1440e", "#5b5f97", "#7fc8a9", "#8a97a3", "#9c4a97", "#7fb0e0", "#d9a0a0", "#b0b060"][names.indexOf(n) % 11];
   const left = p => p.ns * (1 - (by[p.name] || 0) / 100);
+  // Misc makes the sum that of the whole, which has been measured; only the stages alone are a prediction.
+  function off(sum) {
+    const per_cent = of => { const e = sum.observed.ns > 0 ? 100 * (of - sum.observed.ns) / sum.observed.ns : 0; return (e >= 0 ? "+" : "") + e.toFixed(1) + " %"; };
+    const stages = sum.parts.filter(p => p.level !== "misc");
+    return "stages " + per_cent(stages.reduce((a, p) => a + p.ns, 0)) + (stages.length < sum.parts.length ? ", with misc " + per_cent(sum.modelled) : "");
+  }
   function draw_sums() {
     plot.textContent = "";
-    now.textContent = sums.map(s => s[0] + ": " + ns(s[1].parts.reduce((a, p) => a + left(p), 0)) + " of a modelled " + ns(s[1].modelled) + ", observed " + ns(s[1].observed.ns) + " (model " + (s[1].error_percent >= 0 ? "+" : "") + s[1].error_percent.toFixed(1) + " %)").join("; ");
+    now.textContent = sums.map(s => s[0] + ": " + ns(s[1].parts.reduce((a, p) => a + left(p), 0)) + " of a modelled " + ns(s[1].modelled) + ", observed " + ns(s[1].observed.ns) + " (" + off(s[1]) + ")").join("; ");
     if (!has_d3) return;
     const svg = d3.select(plot).append("svg").attr("width", Math.min(1010, wide())).attr("height", 96);
     sums.forEach((s, row) => {

@@ -4,6 +4,7 @@ machine is: sums must be those of their parts, and every number is one that was 
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -47,6 +48,10 @@ def check_face(directory, face, *options):
         check(of["observed"]["ns"] > 0 and total > 0, f"{label}: {sum_name} {total}, observed {of['observed']}")
         error = 100 * (of["modelled"] - of["observed"]["ns"]) / of["observed"]["ns"]
         check(abs(error - of["error_percent"]) < 0.1, f"{label}: an error of {error} %, said to be {of['error_percent']} %")
+        stages = sum(p["ns"] for p in of["parts"] if p["name"] != "misc")
+        check(abs(stages - of["stages"]) < 0.01, f"{label}: stages sum to {stages}, said to be {of['stages']}")
+        error = 100 * (stages - of["observed"]["ns"]) / of["observed"]["ns"]
+        check(abs(error - of["stages_error_percent"]) < 0.1, f"{label}: stages are {error} % off, said to be {of['stages_error_percent']} %")
         check(all((p["level"] == "misc") == (p["name"] == "misc") for p in of["parts"]), f"{label}: levels {of['parts']}")
         for part in of["parts"]:
             check(part["samples"] >= 100 and part["quantiles"] == sorted(part["quantiles"]), f"{label}: {part}")
@@ -57,7 +62,16 @@ def check_face(directory, face, *options):
     for messages, modelled, _ in data["windows"]:
         ns = (2 * data["latency"]["modelled"] + (messages - 1) * gap) / messages
         check(abs(ns - modelled) < 0.01, f"{label}: {messages} messages are modelled as {modelled}, not {ns}")
-    check("is subtracted" in done.stdout and "% off" in done.stdout, f"{label}: {done.stdout}")
+    shown = re.findall(r"^  (stages|whole) +([-0-9.]+)  .*, ([-+0-9.]+) % off$", done.stdout, re.M)
+    expected = []
+    for of in (data["injection"], data["latency"]):
+        expected.append(("stages", f"{of['stages']:.2f}", f"{of['stages_error_percent']:+.1f}"))
+        if any(p["name"] == "misc" for p in of["parts"]):
+            expected.append(("whole", f"{of['modelled']:.2f}", f"{of['error_percent']:+.1f}"))
+    check([s[0] for s in shown] == [e[0] for e in expected], f"{label}: {shown} shown, {expected} expected")
+    for seen, wanted in zip(shown, expected):  # The file's digits are rounded once more.
+        check(all(abs(float(a) - float(b)) < 0.11 for a, b in zip(seen[1:], wanted[1:])), f"{label}: {seen} shown, {wanted} expected")
+    check("is subtracted" in done.stdout, f"{label}: {done.stdout}")
     return data
 
 

@@ -390,6 +390,25 @@ measured with_misc(double ns) {
   return m;
 }
 
+// With misc the sum is what was measured as a whole, whatever the stages are.
+TEST(breakdown_message, tells_how_far_its_stages_are_off_beside_the_whole) {
+  const measured m = with_misc(20);
+  EXPECT_DOUBLE_EQ(m.latency.of_stages(), 83);
+  EXPECT_DOUBLE_EQ(m.latency.error_percent_of_stages(), -17);
+  EXPECT_DOUBLE_EQ(m.latency.error_percent(), 3);
+  const std::string text = text_of(m);
+  EXPECT_NE(text.find("  83.00  the sum of the parts without misc, -17.0 % off\n"), text.npos)
+      << text;
+  EXPECT_NE(text.find("  103.00  with misc, as they take together, +3.0 % off\n"), text.npos)
+      << text;
+  const std::string data = json_of(m);
+  EXPECT_NE(data.find("\"stages\": 83.0000, \"stages_error_percent\": -17.000"), data.npos) << data;
+  measured without = m;
+  without.latency.parts.pop_back();
+  EXPECT_NE(text_of(without).find("  83.00  the sum of the parts, -17.0 % off\n"), text.npos)
+      << text_of(without);
+}
+
 // It is of both sides, and no level's.
 TEST(breakdown_message, counts_what_is_beyond_its_parts_for_no_level_and_no_side) {
   for (const double ns : {-10.0, 10.0}) {
