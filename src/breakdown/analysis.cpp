@@ -387,7 +387,14 @@ std::string advice_on(const wait_group& w, double percent) {
   return with(with(row_of(w.state).advice.value, "{cause}", cause_named(w)), "{waits}", waits);
 }
 
+// Most of a shorter run is its start and its end, of which a program can change nothing.
+constexpr double advised_seconds_min = 0.01;
+
 void advise(summary& s) {
+  if (s.seconds < advised_seconds_min)
+    return s.advice.push_back(formatted(
+        "the run took {:.1f} ms, most of it for its start and end: too short to advise on",
+        1e3 * s.seconds));
   const auto percent_of_ranks = [&](double seconds) {
     return s.rank_seconds > 0 ? 100 * seconds / s.rank_seconds : 0;
   };

@@ -235,14 +235,15 @@ TEST(breakdown_analysis, ranks_of_one_worker_sleep_at_the_same_time) {
 }
 
 TEST(breakdown_analysis, even_work_in_different_places_is_no_serial_section) {
-  const auto advice_with = [](std::uint64_t second) {
+  const auto advice_with = [](std::uint64_t second, std::uint64_t shorter_by = 1) {
     written_record r(2);
     for (int rank = 0; rank < 2; ++rank) {
       profile::account& a = r.of(rank);
-      const std::uint64_t computing = rank == 0 ? 900'000'000 : second;
+      const std::uint64_t computing = (rank == 0 ? 900'000'000 : second) / shorter_by;
       a.worker = rank;
       written_record::time(a, profile::share::computing) = computing;
-      written_record::time(a, profile::share::in_calls) = 1'000'000'000 - computing;
+      written_record::time(a, profile::share::in_calls) = 1'000'000'000 / shorter_by - computing;
+      a.ended = a.mark = 1'000'000'000 / shorter_by;
       std::strcpy(a.sites[0].call, rank == 0 ? "MPI_Send" : "MPI_Recv");
       std::strcpy(a.sites[0].place, rank == 0 ? "main at a.c:1" : "main at a.c:2");
       a.sites[0].computing = computing;
@@ -257,6 +258,9 @@ TEST(breakdown_analysis, even_work_in_different_places_is_no_serial_section) {
   EXPECT_NE(uneven.find("only rank 0 computes before a.c:1"), std::string::npos) << uneven;
   EXPECT_NE(uneven.find("would save up to 30.0 %"), std::string::npos) << uneven;
   EXPECT_EQ(uneven.find("only rank 1"), std::string::npos) << uneven;
+  // Most of a run of 2 ms is its start.
+  EXPECT_EQ(advice_with(300'000'000, 500),
+            "the run took 2.0 ms, most of it for its start and end: too short to advise on\n");
 }
 }  // namespace
 }  // namespace weft::breakdown
