@@ -207,7 +207,8 @@ TEST(a_revocation, after_a_small_collective_leaves_no_memory_in_use) {
           expect_contains(e.what(), "is revoked");
         }
       } else if (world.rank() < speakers_worker_ranks) {
-        spin_for(std::uint64_t{1000} * static_cast<unsigned>(round % 7), true);
+        spin_for(std::uint64_t{10'000} * static_cast<unsigned>(1 + round % 8), false);
+        yield();
       }
       data.use_again();
       world.barrier();
