@@ -109,7 +109,16 @@ class collective_turn {
     meet();
     begin_moving();
   }
-  // The same. The speaker of each group calls `prepare(group)` first; who speaks to other
+  // Called after a meeting in which all have exposed buffers. When the communicator breaks, ranks that wait are woken although
+  // others may still read or write their memory. So who leaves waits for those who move, and who has not begun does not
+  // begin (sync/memory_use.hpp).
+  void begin_moving() {
+    if (member_.moving)
+      return;  // The leader in direct transfers, who comes to their end in any case.
+    if (!memory_use::try_begin(std::atomic_ref(member_.moving), c_.broken)) [[unlikely]]
+      throw_failed(c_);
+  }
+  // meet_to_move() with steps of the caller. The speaker of each group calls `prepare(group)` first; who speaks to other
   // subgroups calls `meet_others()`, which returns when all have come.
   template <class Prepare, class MeetOthers>
   void meet_prepared(const Prepare& prepare, const MeetOthers& meet_others) {
@@ -143,7 +152,6 @@ class collective_turn {
       for (worker_group& other : c_.groups)
         hear(other, (&other == &g ? g.own.content(g.sequence) : await(other.own, g.sequence)).data);
     });
-    member_.moving = true;
   }
   // Called in a meeting in which another rank fails, and says why: throws that.
   [[noreturn, gnu::cold]] void await_failure() {
@@ -198,14 +206,6 @@ class collective_turn {
     alignas(64) std::byte data[small_bytes_max];
   };
 
-  // When the communicator breaks, ranks that wait are woken although others may still read or write their memory. So who leaves
-  // waits for those who move, and who has not begun does not begin (sync/memory_use.hpp).
-  void begin_moving() {
-    if (member_.moving)
-      return;  // The leader in direct transfers, who comes to their end in any case.
-    if (!memory_use::try_begin(std::atomic_ref(member_.moving), c_.broken)) [[unlikely]]
-      throw_failed(c_);
-  }
   [[gnu::noinline]] void end_moving() noexcept {
     if (!memory_use::end(std::atomic_ref(member_.moving), c_.broken)) [[likely]]
       return;

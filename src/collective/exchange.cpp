@@ -331,6 +331,8 @@ void exchange(communicator_state& c, int rank, const exchange_plan& plan, const 
           if (in_rows) put_in_row(c, g, plan.part_bytes);
         },
         [&] { all.meet_subgroups(); });
+  else
+    turn.begin_moving();
   move_shown(c, rank, turn, what, all, move);
 }
 
